@@ -1,0 +1,76 @@
+# reagent_options: what every unit of ours agrees on (ODR). Installed with the package, so that a user's units agree too.
+add_library(reagent_options INTERFACE)
+target_compile_features(reagent_options INTERFACE cxx_std_20)
+# One flag for all units, since re2 brings it and a precompiled header must agree.
+target_compile_options(reagent_options INTERFACE -pthread)
+target_compile_definitions(reagent_options INTERFACE
+    BOOST_ASIO_SEPARATE_COMPILATION BOOST_BEAST_SEPARATE_COMPILATION BOOST_ASIO_NO_DEPRECATED)
+target_link_libraries(reagent_options INTERFACE Boost::headers Threads::Threads)
+add_library(reagent::options ALIAS reagent_options)
+
+# reagent_build: how this tree is built; never installed.
+add_library(reagent_build INTERFACE)
+target_compile_options(reagent_build INTERFACE
+    -fPIC -Wall -Wextra -Wpedantic -Wconversion -Wshadow
+    $<$<BOOL:${REAGENT_WERROR}>:-Werror>
+    $<$<CXX_COMPILER_ID:GNU>:-fcoroutines>)
+if(REAGENT_SANITIZE)
+    # optional's storage trips -Wmaybe-uninitialized under sanitizers (GCC 12).
+    target_compile_options(reagent_build INTERFACE -fsanitize=${REAGENT_SANITIZE} -fno-omit-frame-pointer
+        $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+    if(REAGENT_SANITIZE MATCHES "undefined")
+        target_compile_options(reagent_build INTERFACE -fno-sanitize-recover=undefined)
+    endif()
+    if(REAGENT_SANITIZE MATCHES "thread")
+        target_compile_options(reagent_build INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
+    endif()
+    target_link_options(reagent_build INTERFACE -fsanitize=${REAGENT_SANITIZE})
+endif()
+include(CheckLinkerFlag)
+check_linker_flag(CXX -fuse-ld=lld REAGENT_HAVE_LLD)
+if(REAGENT_HAVE_LLD)
+    target_link_options(reagent_build INTERFACE -fuse-ld=lld)
+endif()
+
+# reagent_package(<name> SOURCES … [PUBLIC targets…] [PRIVATE targets…])
+# A static library reagent_<name> with alias reagent::<name>; public headers in include/, private ones in src/.
+function(reagent_package name)
+    cmake_parse_arguments(arg "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
+    set(target reagent_${name})
+    add_library(${target} STATIC ${arg_SOURCES})
+    add_library(reagent::${name} ALIAS ${target})
+    target_include_directories(${target}
+        PUBLIC $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
+        PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/src)
+    target_link_libraries(${target} PUBLIC reagent_options ${arg_PUBLIC} PRIVATE ${arg_PRIVATE} $<BUILD_INTERFACE:reagent_build>)
+    set_target_properties(${target} PROPERTIES
+        CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON EXPORT_NAME ${name})
+    reagent_use_pch(${target})
+    set_property(GLOBAL APPEND PROPERTY REAGENT_PACKAGES ${target})
+    set_property(GLOBAL APPEND PROPERTY REAGENT_INCLUDE_DIRS ${CMAKE_CURRENT_SOURCE_DIR}/include)
+endfunction()
+
+function(reagent_use_pch target)
+    if(REAGENT_PCH AND NOT target STREQUAL reagent_boost)
+        target_precompile_headers(${target} REUSE_FROM reagent_boost)
+        set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+    endif()
+endfunction()
+
+# reagent_tests(<folder> SOURCES … LINK … [THREADS]) — one executable a folder, built as unity of five files; tests see the package's src/.
+function(reagent_tests name)
+    cmake_parse_arguments(arg "THREADS" "" "SOURCES;LINK;PRIVATE_DIRS;DEFINITIONS" ${ARGN})
+    set(target reagent_${name}_tests)
+    add_executable(${target} ${arg_SOURCES})
+    target_link_libraries(${target} PRIVATE ${arg_LINK} reagent::testing GTest::gmock GTest::gtest_main reagent_build)
+    target_include_directories(${target} PRIVATE ${arg_PRIVATE_DIRS})
+    target_compile_definitions(${target} PRIVATE REAGENT_SOURCE_DIR="${PROJECT_SOURCE_DIR}" REAGENT_BINARY_DIR="${PROJECT_BINARY_DIR}" ${arg_DEFINITIONS})
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 5)
+    reagent_use_pch(${target})
+    include(GoogleTest)
+    set(labels ${name})
+    if(arg_THREADS)
+        list(APPEND labels threads)
+    endif()
+    gtest_discover_tests(${target} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300 LABELS "${labels}")
+endfunction()

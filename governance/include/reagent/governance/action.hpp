@@ -1,0 +1,35 @@
+#pragma once
+#include <reagent/base/json.hpp>
+
+#include <string>
+#include <string_view>
+
+namespace reagent::inline v0 {
+
+/// What is about to happen (spec/governance.md §1.1): an object with `type`, optional `tool`, `args` and kind fields. Judged as the JSON value that the
+/// executor runs. A model round is `{type:"llm"}`, a tool call `{type:<name or declared kind>, tool:<name>, args}`.
+class action {
+public:
+    action() = default;
+    explicit action(json v) : value(std::move(v)) {}
+    static action llm(std::string_view model);
+    static action tool(std::string_view name, json args);
+    json value;
+};
+
+enum class outcome_kind : std::uint8_t { allow, deny };
+enum class severity : std::uint8_t { action, halt };
+
+/// A terminal verdict of a gate.
+class decision {
+public:
+    outcome_kind outcome = outcome_kind::allow;
+    reagent::severity level = reagent::severity::action;
+    std::string rule = "default";
+    std::string reason;  ///< empty when null
+    std::string aid;     ///< 8 hex characters, one per check
+    bool allowed() const noexcept { return outcome == outcome_kind::allow; }
+    bool halts() const noexcept { return outcome == outcome_kind::deny && level == severity::halt; }
+};
+
+}  // namespace reagent::inline v0

@@ -1,0 +1,31 @@
+#pragma once
+#include <reagent/base/asio.hpp>
+#include <reagent/base/log_sink.hpp>
+
+#include <memory>
+#include <string>
+
+namespace reagent::inline v0 {
+
+/// Owner of child coroutines on one executor. The last member of its class. Must be joined before it dies: the destructor cancels and asserts.
+/// A child that throws reports to the sink, never to nobody. Unsafe to share between threads.
+class task_scope {
+public:
+    explicit task_scope(any_io_executor ex, log_sink log = {});
+    task_scope(const task_scope&) = delete;
+    task_scope& operator=(const task_scope&) = delete;
+    ~task_scope();
+    /// Starts `work` now; after `cancel` it is dropped unstarted.
+    void spawn(std::string name, awaitable<void> work);
+    /// Signals every child (terminal). Idempotent.
+    void cancel();
+    /// Waits until no child lives. Cancellation of the join cancels the children and still waits for them.
+    awaitable<void> join();
+    std::size_t size() const noexcept;
+
+private:
+    struct impl;
+    std::shared_ptr<impl> impl_;
+};
+
+}  // namespace reagent::inline v0

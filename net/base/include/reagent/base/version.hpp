@@ -1,0 +1,5 @@
+#pragma once
+#define REAGENT_VERSION_MAJOR 0
+#define REAGENT_VERSION_MINOR 1
+#define REAGENT_VERSION_PATCH 0
+#define REAGENT_VERSION "0.1.0"

@@ -1,0 +1,94 @@
+#pragma once
+#include <reagent/base/asio.hpp>
+#include <reagent/base/clock.hpp>
+#include <reagent/base/log_sink.hpp>
+#include <reagent/net/http_types.hpp>
+#include <reagent/net/resolver.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace reagent::inline v0 {
+
+class tls_options {
+public:
+    std::string ca_file;  ///< PEM bundle used besides the system store; a bad file is a `config_error` at construction
+    std::string ca_dir;
+    bool system_store = true;
+};
+
+class http_client_options {
+public:
+    std::size_t max_open_per_origin = 0;                                 ///< 0 unlimited; when set, callers wait FIFO
+    std::chrono::nanoseconds pool_wait = std::chrono::seconds(10);       ///< longest such wait: errc::pool_timeout
+    std::size_t max_idle_per_origin = 64;
+    std::chrono::nanoseconds max_idle_age = std::chrono::seconds(20);
+    std::chrono::nanoseconds max_total_age = std::chrono::seconds(300);
+    tls_options tls;
+    clock_ptr clock;        ///< null: the system clock
+    resolver_ptr resolver;  ///< null: make_system_resolver
+    log_sink log;
+};
+
+/// Counters of a client since its construction.
+class http_client_stats {
+public:
+    std::uint64_t dialed = 0, reused = 0, stale_dropped = 0, retried = 0, exchanges = 0, pool_waits = 0;
+    std::size_t open = 0, idle = 0, waiting = 0;
+};
+
+/// One exchange under way: head read, body to come. Destroying it before the end of the body closes the connection, after it the connection
+/// goes back to the pool. Move-only; lives on the client's executor.
+class http_exchange {
+public:
+    http_exchange() noexcept;
+    http_exchange(http_exchange&&) noexcept;
+    http_exchange& operator=(http_exchange&&) noexcept;
+    ~http_exchange();
+    const http_head& head() const noexcept;
+    /// The next decoded body bytes (content coding removed); empty at the end of the body. The view lives until the next await of anything on
+    /// this executor and has `SIMDJSON_PADDING` (64) readable bytes behind it. Bytes already received are answered without suspending.
+    /// Errors: `timeout_error`, `error(errc::stream_truncated | transport_failed | body_too_large | bad_encoding | malformed_response)`.
+    /// Cancellation: terminal; the connection is closed.
+    awaitable<std::span<const char>> read_some();
+    /// As `read_some` without suspension: false when nothing is buffered (then await `read_some`).
+    bool try_read_some(std::span<const char>& bytes);
+    body_end ended() const noexcept;
+    /// Gives the body up: the connection goes back to the pool if its end has already been received, else it is closed. `read_some` no more.
+    void finish() noexcept;
+    std::chrono::nanoseconds connect_time() const noexcept;
+    std::chrono::nanoseconds first_byte_time() const noexcept;
+
+    struct impl;
+    explicit http_exchange(std::unique_ptr<impl> i) noexcept;
+
+private:
+    std::unique_ptr<impl> impl_;
+};
+
+/// An HTTP/1.1 client: pool, TLS contexts, resolver and limits of one executor. A cheap handle on shared state that running exchanges keep
+/// alive. Shared: unsafe; belongs to one strand or single-threaded context. Redirects are never followed.
+class http_client {
+public:
+    explicit http_client(any_io_executor ex, http_client_options options = {});
+    /// Connects (or reuses), sends the request, reads the response head (1xx skipped). A reused connection that dies before the first response byte
+    /// is replaced once by a fresh one. `request_left`, when given, is set as soon as a byte of the request was handed to the kernel.
+    /// Errors: as `http_exchange::read_some`, and `errc::resolve_failed | connect_failed | tls_failed | headers_too_large`.
+    /// Cancellation: terminal; the connection is closed.
+    awaitable<http_exchange> open(http_request request, bool* request_left = nullptr);
+    /// Closes idle connections. Exchanges under way are not touched.
+    void close_idle() noexcept;
+    http_client_stats stats() const noexcept;
+    any_io_executor get_executor() const noexcept;
+    const clock_ptr& clock() const noexcept;
+
+    struct impl;
+
+private:
+    std::shared_ptr<impl> impl_;
+};
+
+}  // namespace reagent::inline v0

@@ -1,0 +1,67 @@
+#pragma once
+#include <reagent/base/url.hpp>
+#include <reagent/base/clock.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace reagent::inline v0 {
+
+/// Header fields in order, names as received; look-up ignores case. Stored in one string, so a head costs two allocations.
+class http_fields {
+public:
+    void add(std::string_view name, std::string_view value);
+    /// The first value, empty when absent.
+    std::string_view get(std::string_view name) const noexcept;
+    bool contains(std::string_view name) const noexcept;
+    std::size_t size() const noexcept { return spans_.size(); }
+    std::pair<std::string_view, std::string_view> operator[](std::size_t i) const noexcept;
+    void clear() noexcept;
+
+private:
+    struct span {
+        std::uint32_t name_at, name_size, value_at, value_size;
+    };
+    std::string text_;
+    std::vector<span> spans_;
+};
+
+/// Limits of one exchange; zero is off (design §3).
+class http_limits {
+public:
+    std::chrono::nanoseconds connect = std::chrono::seconds(10);      ///< name, TCP and TLS
+    std::chrono::nanoseconds first_byte{0};                           ///< last request byte to end of response head
+    std::chrono::nanoseconds idle = std::chrono::seconds(600);        ///< moved by bytes in either direction
+    steady_time deadline = steady_time::max();                        ///< absolute, never moved
+    std::size_t max_head = 64 * 1024;                                 ///< bytes of a response head: errc::headers_too_large
+    std::uint64_t max_body = 64ull * 1024 * 1024;                     ///< decoded bytes; 0 off (streams): errc::body_too_large
+};
+
+/// One request. `body` is a view of what the caller keeps alive until the exchange's head has come.
+class http_request {
+public:
+    http_request() = default;
+    http_request(std::string m, url u) : method(std::move(m)), target(std::move(u)) {}
+    std::string method = "GET";
+    url target;
+    /// Ready-made header lines, each ending CRLF (`Authorization: Bearer …\r\n`); Host and Content-Length are the client's.
+    std::string_view header_lines;
+    std::string_view body;
+    http_limits limits;
+};
+
+class http_head {
+public:
+    unsigned status = 0;
+    http_fields fields;
+};
+
+/// How a body ended, for those who judge it.
+enum class body_end : std::uint8_t { open, complete, aborted };
+
+}  // namespace reagent::inline v0
