@@ -50,7 +50,7 @@ TEST(ByteServer, AGateHoldsUntilTheTestOpensIt)
     byte_server server(byte_script().request().gate("go").send("after").close());
     raw_client client(server.port());
     client.write(post_request);
-    ASSERT_TRUE(server.wait_until([](const byte_log& l) { return l.events.back() == "0 at gate:go"; }));
+    ASSERT_TRUE(server.wait_until([](const byte_log& l) { return l.saw("0 at gate:go"); }));
     EXPECT_FALSE(client.readable());
     server.open("go");
     EXPECT_EQ(client.read_all(), "after");

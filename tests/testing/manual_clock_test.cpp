@@ -63,7 +63,7 @@ TEST(ManualClock, DisarmAfterTheTimeCameButBeforeItRan)
     fixture f;
     const auto a = f.timer("a"), b = f.timer("b");
     auto c = f.timer("c");
-    for (const auto* t : {&a, &b, &c}) (*t)->arm(f.clock->now() + 1s);
+    for (clock_timer* t : {a.get(), b.get(), c.get()}) t->arm(f.clock->now() + 1s);
     f.clock->advance(1s);
     a->disarm();
     b->arm(f.clock->now() + 1s);

@@ -128,8 +128,6 @@ struct byte_server::impl : std::enable_shared_from_this<impl> {
         logged_cv.notify_all();
     }
 
-    void start() { asio::co_spawn(strand, accept(shared_from_this()), finished(shared_from_this())); }
-
     /// Every coroutine here reports its failures as an event: a test sees them in the log.
     static auto finished(std::shared_ptr<impl> self)
     {
@@ -139,6 +137,8 @@ struct byte_server::impl : std::enable_shared_from_this<impl> {
             self->seen.events.emplace_back("server failed");
         };
     }
+
+    void start() { asio::co_spawn(strand, accept(shared_from_this()), finished(shared_from_this())); }
 
     static awaitable<void> accept(std::shared_ptr<impl> self);
     static awaitable<void> read(std::shared_ptr<impl> self, std::shared_ptr<connection> c);
@@ -444,6 +444,8 @@ std::string byte_request::header(std::string_view name) const
     }
     return {};
 }
+
+bool byte_log::saw(std::string_view event) const noexcept { return std::find(events.begin(), events.end(), event) != events.end(); }
 
 std::size_t byte_log::requests() const noexcept
 {

@@ -85,6 +85,7 @@ struct byte_connection {
 struct byte_log {
     std::vector<byte_connection> connections;
     std::vector<std::string> events;
+    bool saw(std::string_view event) const noexcept;
     std::size_t requests() const noexcept;
     std::size_t open() const noexcept;  ///< connections not ended yet
     /// The request at `index` counted over all connections by connection, then order. Throws `std::out_of_range`.
