@@ -31,12 +31,14 @@ private:
 
 }  // namespace
 
-void append_result_events(event_batch& batch, const generate_result& r)
+void append_result_events(event_batch& batch, const generate_result& r, bool opened)
 {
-    const std::string_view request_id = batch.keep(r.request_id), model = batch.keep(r.model);
-    event& start = batch.push(event_kind::start);
-    start.id = request_id;
-    start.name = model;
+    if (!opened) {
+        const std::string_view request_id = batch.keep(r.request_id), model = batch.keep(r.model);
+        event& start = batch.push(event_kind::start);
+        start.id = request_id;
+        start.name = model;
+    }
     if (!r.text.empty()) batch.push(event_kind::text, r.text);
     std::uint32_t index = 0;
     for (const tool_call& c : r.tool_calls) {
