@@ -4,9 +4,8 @@
 #include <reagent/model/generate.hpp>
 
 #include <cstdint>
-#include <list>
+#include <deque>
 #include <memory>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -52,8 +51,6 @@ public:
     void clear() noexcept;
     /// Copies `text` into the arena.
     std::string_view keep(std::string_view text);
-    std::string_view keep(const std::string& text) { return keep(std::string_view(text)); }
-    std::string_view keep(const char* text) { return keep(std::string_view(text)); }
     const json* keep(json value);
     event& push(event_kind kind);
     event& push(event_kind kind, std::string_view payload);
@@ -64,7 +61,7 @@ private:
     struct block;
     std::vector<event> events_;
     std::vector<block> blocks_;
-    std::list<json> values_;  ///< stable addresses; empty it holds no memory
+    std::deque<json> values_;
     std::size_t used_ = 0, current_ = 0, bytes_ = 0;
 };
 
