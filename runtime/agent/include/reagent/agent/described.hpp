@@ -50,7 +50,7 @@ std::string problem_type(std::string_view path, std::string_view wanted, const j
 std::string problem_missing(std::string_view path);
 std::string problem_enum(std::string_view path, const std::vector<std::string>& options, const json& got);
 std::string problem_range(std::string_view path, std::string_view lowest, std::string_view highest, const json& got);
-/// Appends undeclared members and, when there were any, the declared names.
+/// Appends one problem per member that is not declared.
 void problem_undeclared(std::string_view path, const json& object, const std::vector<std::string>& declared, std::vector<std::string>& problems);
 
 }  // namespace agent_detail
