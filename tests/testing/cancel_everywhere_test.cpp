@@ -50,7 +50,7 @@ public:
     void finish() override { server_->stop(); }
 
 private:
-    static byte_script script() { return byte_script().request().trickle(http_response(200, "hello")).close(); }
+    static byte_script script() { return byte_script().request().send(http_head(200, {})).trickle("hello").close(); }
     static awaitable<void> talk(std::uint16_t port)
     {
         tcp::socket socket(co_await asio::this_coro::executor);
@@ -81,7 +81,7 @@ TEST(CancelEverywhere, HoldsForASocketOperationOnASharedContext)
 {
     const cancel_report r = cancel_everywhere([](asio::io_context& c) { return std::make_unique<exchange>(c, false); });
     EXPECT_TRUE(r) << r;
-    EXPECT_GT(r.points, 30u);
+    EXPECT_GT(r.points, 20u);
 }
 
 TEST(CancelEverywhere, HoldsAgainstAServerOnItsOwnThread)
@@ -160,6 +160,7 @@ awaitable<void> leave_timer(asio::io_context& context)
 {
     const auto timer = std::make_shared<asio::steady_timer>(context, 1h);
     timer->async_wait([timer](error_code) {});
+    co_await asio::post(asio::use_awaitable);
     co_await asio::post(asio::use_awaitable);
     timer->cancel();
 }

@@ -7,6 +7,8 @@
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
 
 #include <algorithm>
 #include <ostream>
@@ -47,21 +49,19 @@ awaitable<void> tell_start(world* w)
 bool step(world& w, real_clock::time_point end, duration& manual)
 {
     constexpr auto quiet = std::chrono::milliseconds(10);
-    if (w.context.stopped()) w.context.restart();
     if (w.context.poll_one() != 0) return true;
     const std::shared_ptr<manual_clock> clock = w.subject->clock();
     const bool movable = clock != nullptr && clock->armed() > 0 && clock->next() - clock->now() <= manual;
-    if (!w.context.stopped()) {
-        const auto until = movable ? std::min(end, real_clock::now() + quiet) : end;
-        if (w.context.run_one_until(until) != 0) return true;
-    }
+    const auto until = movable ? std::min(end, real_clock::now() + quiet) : end;
+    if (w.context.run_one_until(until) != 0) return true;
     if (!movable) return false;
     const std::optional<duration> moved = clock->advance_to_next();
     if (moved) manual -= *moved;
     return moved.has_value() && real_clock::now() < end;
 }
 
-/// Runs the operation to its end, cancelling after `at` handlers (0: never). Tells how many handlers it took.
+/// Runs the operation to its end, cancelling after `at` handlers (0: never). Tells how many handlers it took. Itself a handler of the context that
+/// polls it from inside: so a signal is emitted where real ones are, and takes effect at once instead of queueing behind ready handlers.
 std::size_t play(world& w, std::size_t at, const cancel_options& options, std::string& failure)
 {
     asio::co_spawn(w.context, tell_start(&w), asio::bind_cancellation_slot(w.stop.slot(), [&w](std::exception_ptr e) {
@@ -69,7 +69,7 @@ std::size_t play(world& w, std::size_t at, const cancel_options& options, std::s
         w.outcome.failure = e;
     }));
     w.outcome.cancelled_at = at;
-    std::size_t handlers = 0;
+    std::size_t handlers = w.started ? 1 : 0;  // inside the context it starts at once
     auto end = real_clock::now() + options.patience_;
     duration manual = duration::max();
     while (w.completions == 0) {
@@ -135,11 +135,16 @@ std::size_t run_once(const cancel_factory& make, std::size_t at, const cancel_op
     for (const auto& [name, count] : options.counters_) live.push_back(count());
 
     auto w = std::make_unique<world>();
+    // The context opens its own descriptors with the first I/O object, not with the operation's.
+    static_cast<void>(asio::steady_timer(w->context));
     w->subject = make(w->context);
     w->context.poll();
+    w->context.restart();
     const fd_snapshot inside = fd_snapshot::take();
 
-    const std::size_t handlers = play(*w, at, options, failure);
+    std::size_t handlers = 0;
+    asio::post(w->context, [&] { handlers = play(*w, at, options, failure); });
+    w->context.run_one();
     signalled = w->outcome.signalled;
     if (!failure.empty()) {
         abandon(std::move(w));
