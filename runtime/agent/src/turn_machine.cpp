@@ -1,6 +1,7 @@
 #include <reagent/agent/turn_machine.hpp>
 
 #include <algorithm>
+#include <set>
 
 namespace reagent::inline v0 {
 namespace {
@@ -127,6 +128,14 @@ round_step turn_machine::open_batch(generate_result& result)
         dropped_ = batch_.size() - limits_.max_calls_per_round;
         batch_.erase(batch_.begin() + static_cast<std::ptrdiff_t>(limits_.max_calls_per_round), batch_.end());
     }
+    // A provider of the host's own may send no ids or one id twice; results are paired by id.
+    std::set<std::string, std::less<>> ids;
+    for (std::size_t i = 0; i < batch_.size(); ++i) {
+        std::string& id = batch_[i].call.id;
+        if (id.empty()) id = "call_" + std::to_string(round_) + "_" + std::to_string(i);
+        const std::string first = id;
+        for (unsigned n = 2; !ids.insert(id).second; ++n) id = first + "__" + std::to_string(n);
+    }
     std::vector<tool_call> kept;
     kept.reserve(batch_.size());
     for (const batch_call& b : batch_) kept.push_back(b.call);
@@ -181,8 +190,7 @@ bool turn_machine::close_judging()
             e.extra.set("rule", *e.error).set("denials", denials_);
             e.done.set("denied", true).set("rule", *e.error);
             ending_ = std::move(e);
-            // Denials after the one that tripped were never judged against the guard: they take the marker like any other open call.
-            for (std::size_t j = i + 1; j < batch_.size(); ++j) batch_[j].state = call_state::open;
+            forget_after(i);
             return false;
         }
         if (b.state != call_state::unknown) denials_ = 0;
@@ -191,12 +199,19 @@ bool turn_machine::close_judging()
             if (now->second % limits_.max_identical_calls == 0) repeated_.push_back(i);
         } else if (now->second > limits_.max_identical_calls) {
             end_stuck(b.call.name, limits_.max_identical_calls);
+            forget_after(i);
             return false;
         }
     }
     // Only what this round called again stays in a row.
     streaks_ = std::move(seen);
     return true;
+}
+
+void turn_machine::forget_after(std::size_t i)
+{
+    // What follows the call that tripped a guard was not judged: it takes the marker like any other open call.
+    for (std::size_t j = i + 1; j < batch_.size(); ++j) batch_[j].state = call_state::open;
 }
 
 std::string turn_machine::answer_text(const tool_result& result)

@@ -128,6 +128,7 @@ private:
     round_step pause(generate_result& result);
     round_step open_batch(generate_result& result);
     bool answer_malformed();
+    void forget_after(std::size_t i);
     void push_answer(std::size_t i, std::string text);
     bool count_failure(const tool_call& call);
     void count_success() noexcept;
