@@ -1,5 +1,6 @@
 #include "attempt_admission.hpp"
 
+#include <reagent/base/error.hpp>
 #include <reagent/base/untrusted_text.hpp>
 #include <reagent/model/attempt_bound.hpp>
 
