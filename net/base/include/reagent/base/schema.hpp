@@ -10,9 +10,13 @@ namespace reagent::inline v0 {
 /// A compiled JSON Schema (draft 7 subset that valijson checks). Immutable, thread safe.
 class json_schema {
 public:
-    /// Errors: `errc::invalid_argument` naming where the schema is unusable.
+    /// A schema that accepts everything.
+    json_schema() = default;
+    /// Errors: `errc::invalid_argument`. `problem` says in a sentence what is unusable.
     static boost::system::result<json_schema> compile(const json& schema);
-    /// Every violation as `path: what`, empty when the value conforms.
+    static boost::system::result<json_schema> compile(const json& schema, std::string& problem);
+    /// Every violation as `path: what`, empty when the value conforms. Text of more than 4096 bytes is not matched against a pattern but a
+    /// violation.
     std::vector<std::string> violations(const json& value) const;
 
 private:

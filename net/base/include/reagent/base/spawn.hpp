@@ -12,6 +12,7 @@
 #include <boost/asio/this_coro.hpp>
 
 #include <exception>
+#include <type_traits>
 #include <utility>
 
 namespace reagent::inline v0 {
@@ -30,19 +31,27 @@ awaitable<T> isolated(awaitable<T> operation)
     }
 }
 
-/// Starts `operation` on `ex` for any completion handler `void(error_code, T)`: the handler's cancellation slot cancels it, its associated
-/// executor gets the completion, which is never made inside the initiating function. An exception becomes its error code (`code_of`).
+/// Starts `operation` on `ex` for any completion handler `void(error_code, T)`, or `void(error_code)` when T is void: the handler's cancellation
+/// slot cancels it, its associated executor gets the completion, which is never made inside the initiating function. An exception becomes its
+/// error code (`code_of`) beside a default-constructed value.
 template <class T, class Handler>
 void start_for_handler(any_io_executor ex, awaitable<T> operation, Handler&& handler)
 {
     auto slot = asio::get_associated_cancellation_slot(handler);
     auto where = asio::prefer(asio::get_associated_executor(handler, ex), asio::execution::outstanding_work.tracked);
-    auto finish = [h = std::forward<Handler>(handler), where](std::exception_ptr failure, T value) mutable {
-        asio::dispatch(where, [h = std::move(h), ec = failure ? code_of(failure) : boost::system::error_code(), v = std::move(value)]() mutable {
-            std::move(h)(ec, std::move(v));
-        });
-    };
-    asio::co_spawn(ex, std::move(operation), asio::bind_cancellation_slot(slot, std::move(finish)));
+    if constexpr (std::is_void_v<T>) {
+        auto finish = [h = std::forward<Handler>(handler), where](std::exception_ptr failure) mutable {
+            const boost::system::error_code ec = failure ? code_of(failure) : boost::system::error_code();
+            asio::dispatch(where, [h = std::move(h), ec]() mutable { std::move(h)(ec); });
+        };
+        asio::co_spawn(ex, std::move(operation), asio::bind_cancellation_slot(slot, std::move(finish)));
+    } else {
+        auto finish = [h = std::forward<Handler>(handler), where](std::exception_ptr failure, T value) mutable {
+            const boost::system::error_code ec = failure ? code_of(failure) : boost::system::error_code();
+            asio::dispatch(where, [h = std::move(h), ec, v = std::move(value)]() mutable { std::move(h)(ec, std::move(v)); });
+        };
+        asio::co_spawn(ex, std::move(operation), asio::bind_cancellation_slot(slot, std::move(finish)));
+    }
 }
 
 }  // namespace reagent::inline v0

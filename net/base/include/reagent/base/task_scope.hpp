@@ -2,12 +2,14 @@
 #include <reagent/base/asio.hpp>
 #include <reagent/base/log_sink.hpp>
 
+#include <cstddef>
 #include <memory>
 #include <string>
 
 namespace reagent::inline v0 {
 
-/// Owner of child coroutines on one executor. The last member of its class. Must be joined before it dies: the destructor cancels and asserts.
+/// Owner of child coroutines on one executor. The last member of its class. Must be joined before it dies: with children alive the destructor
+/// cancels them, reports to the sink and asserts. Children of a context that is gone are no longer alive.
 /// A child that throws reports to the sink, never to nobody. Unsafe to share between threads.
 class task_scope {
 public:
@@ -19,12 +21,14 @@ public:
     void spawn(std::string name, awaitable<void> work);
     /// Signals every child (terminal). Idempotent.
     void cancel();
-    /// Waits until no child lives. Cancellation of the join cancels the children and still waits for them.
+    /// Waits until no child lives. Cancellation of the join cancels the children, still waits for them, and then throws `operation_aborted`. A
+    /// coroutine that was cancelled before disables its cancellation first (style: clean-up that awaits), else this await throws at once.
     awaitable<void> join();
     std::size_t size() const noexcept;
 
 private:
     struct impl;
+    static awaitable<void> join_body(std::shared_ptr<impl> self);
     std::shared_ptr<impl> impl_;
 };
 
