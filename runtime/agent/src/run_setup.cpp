@@ -36,7 +36,7 @@ generate_options merged(const generate_options& own, const generate_options& req
 budget run_budget(const agent_core& core, const run_request& request, const std::string& run_id)
 {
     budget money = request.budget();
-    if (!money && core.options.money) money = core.options.money.child("run " + run_id);
+    if (budget own = core.options.money; !money && own) money = own.child("run " + run_id);
     const budget_caps caps = core.options.policy.budget();
     if (!caps.cost && !caps.tokens) return money;
     return money ? money.child("gate", caps) : budget("gate", caps);

@@ -18,6 +18,7 @@ namespace reagent::inline v0 {
 /// The guards of a loop, as `agent_options` sets them.
 class turn_limits {
 public:
+    turn_limits() = default;
     unsigned max_consecutive_denials = 3;
     unsigned max_identical_tool_errors = 3;
     unsigned max_identical_calls = 10;
@@ -29,6 +30,7 @@ public:
 /// Why and how a run ends (spec/loop-and-providers.md §12.4).
 class ending {
 public:
+    ending() = default;
     run_outcome outcome = run_outcome::failed;
     std::optional<std::string> error;
     std::string marker;           ///< content of the results that are missing; empty seals nothing
