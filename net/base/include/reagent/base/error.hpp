@@ -42,6 +42,7 @@ enum class errc {
     audit_failed,         ///< an audit line could not be written
     not_found,            ///< the thing named is not there
     closed,               ///< the object no longer takes work
+    unexpected,           ///< an exception that carries no code of its own
 };
 
 /// What callers branch on.
@@ -49,7 +50,7 @@ enum class condition {
     cancelled = 1,  ///< errc::cancelled or asio's operation_aborted
     timeout,        ///< any of the four limits, pool_timeout included
     unavailable,    ///< resolve, connect, TLS, transport or a truncated answer
-    malformed,      ///< the peer sent what we cannot read
+    malformed,      ///< the peer sent what we cannot read, or more of it than we take
     rate_limited,   ///< slow down
 };
 

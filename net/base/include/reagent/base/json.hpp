@@ -15,7 +15,7 @@
 namespace reagent::inline v0 {
 
 /// A JSON value: object members keep their order, numbers keep their source text unless computed here.
-/// Equality compares numbers by value when both are exact, else by text; objects regardless of order.
+/// Equality compares numbers by their exact decimal value and objects regardless of order.
 /// Distinct values are thread safe; a shared const value may be read from any thread.
 class json {
 public:
@@ -40,6 +40,9 @@ public:
         /// The value when it is integral and fits (`3.0` and `3e0` are), else nothing.
         std::optional<std::int64_t> as_int64() const noexcept;
         std::optional<std::uint64_t> as_uint64() const noexcept;
+        /// Text that depends on the value alone: `1`, `1.0` and `10e-1` print `1`, `-0` prints `0`. Integers above 40 digits print in scientific form.
+        void append_canonical_to(std::string& out) const;
+        friend bool operator==(const number& a, const number& b) noexcept;
 
     private:
         enum class form : std::uint8_t { int64, uint64, real, text };
@@ -54,7 +57,11 @@ public:
 
     json() noexcept = default;
     json(std::nullptr_t) noexcept {}
-    json(bool v) noexcept : value_(v) {}
+    /// A template, so that no pointer becomes a boolean.
+    template <std::same_as<bool> T>
+    json(T v) noexcept : value_(v)
+    {
+    }
     template <std::integral T>
         requires(!std::same_as<T, bool> && !std::same_as<T, char>)
     json(T v) noexcept
@@ -112,7 +119,7 @@ public:
     std::size_t size() const noexcept;
     bool empty() const noexcept { return size() == 0; }
 
-    /// Sets or replaces a member (its first position is kept). A null value becomes an object first.
+    /// Sets or replaces a member (its first position is kept). A null value becomes an object first. Linear in the number of members.
     json& set(std::string key, json value) &;
     json&& set(std::string key, json value) && { return std::move(set(std::move(key), std::move(value))); }
     bool erase(std::string_view key);
@@ -121,14 +128,14 @@ public:
 
     struct parse_options {
         parse_options() noexcept = default;
-        std::size_t max_depth = 512;
+        std::size_t max_depth = 512;  ///< nested arrays and objects; larger values count as 512
     };
     /// Parses exactly one value and nothing after it but white space. Ill-formed UTF-8 becomes U+FFFD per maximal subpart, lone surrogate
     /// escapes become U+FFFD, of duplicate keys the last value wins at the first position. Errors: `errc::invalid_json`, `errc::limit_exceeded`
     /// for depth. Never throws but for memory.
     static boost::system::result<json> parse(std::string_view text);
     static boost::system::result<json> parse(std::string_view text, parse_options options);
-    /// As `parse`, telling the byte offset at which reading stopped.
+    /// As `parse`, telling the offset of the first byte that cannot go on a JSON text; the size of the text when it ends too early.
     static boost::system::result<json> parse(std::string_view text, parse_options options, std::size_t& error_offset);
     /// Parses or throws `error(errc::invalid_json)` whose message names `what` and the byte offset.
     static json parse_or_throw(std::string_view text, std::string_view what);

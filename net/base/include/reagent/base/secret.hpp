@@ -11,9 +11,9 @@ public:
     secret() = default;
     explicit secret(std::string_view value);
     secret(const secret&) = default;
-    secret(secret&&) noexcept = default;
-    secret& operator=(const secret&) = default;
-    secret& operator=(secret&&) noexcept = default;
+    secret(secret&& other) noexcept;
+    secret& operator=(const secret& other);
+    secret& operator=(secret&& other) noexcept;
     ~secret();
     /// The environment variable's value; empty when it is not set.
     static secret from_env(const char* name);
@@ -25,6 +25,7 @@ public:
     friend std::ostream& operator<<(std::ostream& out, const secret& s);
 
 private:
+    void wipe() noexcept;
     std::string value_;
 };
 

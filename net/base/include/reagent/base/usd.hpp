@@ -17,6 +17,7 @@ public:
     static constexpr usd from_nanos(std::int64_t n) noexcept { return usd(n, 0); }
     /// Half away from zero; NaN gives zero, infinities saturate.
     static usd from_double(double dollars) noexcept;
+    /// Digits with an optional sign, fraction and exponent, as in JSON. Errors: `errc::invalid_number`, also for an amount out of range.
     static boost::system::result<usd> parse(std::string_view decimal) noexcept;
     static constexpr usd max() noexcept { return from_nanos(INT64_MAX); }
 

@@ -16,6 +16,7 @@ std::size_t utf8_length(std::string_view text) noexcept;
 std::string_view utf8_prefix(std::string_view text, std::size_t max) noexcept;
 /// Bytes at the end that start a character without finishing it (0 to 3).
 std::size_t utf8_incomplete_tail(std::string_view bytes) noexcept;
+/// Appends one scalar value; a surrogate or a value above U+10FFFF is written as U+FFFD.
 void append_utf8(std::string& out, char32_t scalar);
 
 }  // namespace reagent::inline v0

@@ -4,8 +4,9 @@
 #include <reagent/model/generate.hpp>
 
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -51,6 +52,8 @@ public:
     void clear() noexcept;
     /// Copies `text` into the arena.
     std::string_view keep(std::string_view text);
+    std::string_view keep(const std::string& text) { return keep(std::string_view(text)); }
+    std::string_view keep(const char* text) { return keep(std::string_view(text)); }
     const json* keep(json value);
     event& push(event_kind kind);
     event& push(event_kind kind, std::string_view payload);
@@ -61,7 +64,7 @@ private:
     struct block;
     std::vector<event> events_;
     std::vector<block> blocks_;
-    std::deque<json> values_;
+    std::list<json> values_;  ///< stable addresses; empty it holds no memory
     std::size_t used_ = 0, current_ = 0, bytes_ = 0;
 };
 

@@ -58,6 +58,10 @@ private:
     std::chrono::nanoseconds span_{0};
 };
 
+/// Reads `timeoutMs` or `deadlineMs` by spec/loop-and-providers.md §2.2: null inherits, 0 and Infinity are off, numeric strings count. Anything else is
+/// 600 s, or a `validation_error` naming `knob` when `strict`.
+time_limit time_limit_from_json(const json& value, std::string_view component, std::string_view knob, bool strict);
+
 /// Per-call options read by providers (spec/loop-and-providers.md §1.8). Each unset member takes the provider's own.
 class generate_options {
 public:

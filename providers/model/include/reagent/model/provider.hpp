@@ -14,8 +14,8 @@ namespace reagent::inline v0 {
 class model_call {
 public:
     virtual ~model_call() = default;
-    /// Waits for the next events and puts them into `batch` (cleared first by the caller or by the first producer). False: the call has ended
-    /// and `result` holds; the batch may still carry the last events. Throws `provider_error`, `timeout_error`, `validation_error`, `halt_error`.
+    /// Clears `batch`, then waits for the next events and puts them there. False: the call has ended and `take_result` holds; the batch may
+    /// still carry the last events. Events decoded before a failure are delivered first, the read after them throws. Throws `provider_error`, `timeout_error`, `validation_error`, `halt_error`.
     /// Cancellation: terminal; the connection is closed before the throw. Not reading is back-pressure.
     virtual awaitable<bool> read(event_batch& batch) = 0;
     /// After `read` answered false. Moves the result out.

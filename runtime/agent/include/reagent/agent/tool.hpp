@@ -54,6 +54,8 @@ public:
 };
 
 using tool_function = std::function<awaitable<json>(json args, tool_context& context)>;
+/// Every problem of the arguments, in the order of spec/tools.md §1.3; empty when they will do. `args` is an object.
+using args_check = std::function<std::vector<std::string>(const json& args)>;
 
 /// Outcome of one invocation (spec/tools.md §2).
 class tool_source {
@@ -76,14 +78,19 @@ public:
 };
 
 /// A tool: immutable, shared, cheap to copy. `make_tool` builds one from a described struct, `tool::from_args` from a list of arguments,
-/// `tool::from_schema` from a JSON Schema. Setters chain on a value that is not yet shared.
+/// `tool::from_schema` from a JSON Schema. Setters chain and change this handle only.
 class tool {
 public:
     tool() = default;
     /// Construction errors of spec/tools.md §1.2 throw `tool_error` with their code.
     static tool from_args(std::string name, std::string description, std::vector<arg_spec> args, tool_function run);
     static tool from_schema(std::string name, std::string description, json parameters, tool_function run);
+    /// As `from_schema` with a check of the caller's own instead of the schema's.
+    static tool from_check(std::string name, std::string description, json parameters, args_check check, tool_function run);
 
+    /// Describes a field to the model; a nested one as `outer.inner`. Throws `tool_error` (`arg_unknown`) for a field that is not there.
+    tool& doc(std::string_view field, std::string text) &;
+    tool&& doc(std::string_view field, std::string text) && { return std::move(doc(field, std::move(text))); }
     tool& effect(reagent::effect e) &;
     tool&& effect(reagent::effect e) && { return std::move(effect(e)); }
     tool& trust(reagent::trust t) &;
@@ -113,7 +120,8 @@ public:
     struct impl;
 
 private:
-    std::shared_ptr<const impl> impl_;
+    impl& edit();
+    std::shared_ptr<impl> impl_;  ///< copied before a setter changes a shared one
 };
 
 /// The text the model reads for a value (spec/tools.md §2 render).

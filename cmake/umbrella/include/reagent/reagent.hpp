@@ -1,0 +1,24 @@
+/// Everything a program usually starts with.
+#pragma once
+#include <reagent/agent/agent.hpp>
+#include <reagent/agent/agent_options.hpp>
+#include <reagent/agent/conversation.hpp>
+#include <reagent/agent/hooks.hpp>
+#include <reagent/agent/make_tool.hpp>
+#include <reagent/agent/run.hpp>
+#include <reagent/agent/run_request.hpp>
+#include <reagent/agent/run_result.hpp>
+#include <reagent/agent/tool.hpp>
+#include <reagent/base/error.hpp>
+#include <reagent/base/json.hpp>
+#include <reagent/base/secret.hpp>
+#include <reagent/base/usd.hpp>
+#include <reagent/base/version.hpp>
+#include <reagent/governance/audit_log.hpp>
+#include <reagent/governance/budget.hpp>
+#include <reagent/governance/gate.hpp>
+#include <reagent/model/event.hpp>
+#include <reagent/model/message.hpp>
+#include <reagent/model/provider.hpp>
+#include <reagent/net/http_client.hpp>
+#include <reagent/providers/openai.hpp>
