@@ -109,11 +109,10 @@ awaitable<permit> run_admission::admit(attempt_info attempt)
     co_return permit(std::move(state));
 }
 
-void check_budget(const budget& money, std::string_view model, const std::optional<reagent::rates>& prices, std::optional<std::uint64_t> max_tokens)
+void check_caps(bool cost, bool tokens, std::string_view model, const std::optional<reagent::rates>& prices, std::optional<std::uint64_t> max_tokens)
 {
-    if (!money) return;
-    if (money.caps_cost() && !has_known_price(model, prices)) no_price(model);
-    if ((money.caps_cost() || money.caps_tokens()) && !output_bound(max_tokens, model)) unbounded(model);
+    if (cost && !has_known_price(model, prices)) no_price(model);
+    if ((cost || tokens) && !output_bound(max_tokens, model)) unbounded(model);
 }
 
 }  // namespace reagent::inline v0::agent_detail

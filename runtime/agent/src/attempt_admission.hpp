@@ -36,7 +36,7 @@ private:
     std::shared_ptr<attempt_ledger> ledger_ = std::make_shared<attempt_ledger>();
 };
 
-/// Throws `config_error` when a budget could not hold: no known price under a cap in dollars, no bound on the output under any cap.
-void check_budget(const budget& money, std::string_view model, const std::optional<reagent::rates>& prices, std::optional<std::uint64_t> max_tokens);
+/// Throws `config_error` when caps could not hold: no known price under a cap in dollars, no bound on the output under any cap.
+void check_caps(bool cost, bool tokens, std::string_view model, const std::optional<reagent::rates>& prices, std::optional<std::uint64_t> max_tokens);
 
 }  // namespace reagent::inline v0::agent_detail

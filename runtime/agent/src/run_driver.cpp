@@ -62,7 +62,7 @@ run_driver::run_driver(run_state& state)
       tools_(first_tools(core_, state.request)), thunk_(state.request.thunk() ? state.request.thunk() : state.request.tools() ? tool_thunk() : options_.thunk),
       system_prepended_(!system_of(state).empty())
 {
-    check_budget(gate_.money(), core_.model->model(), options_.prices, call_options_.max_tokens);
+    check_budget(core_, gate_.money(), call_options_);
     if (state.request.deadline() > duration::zero()) deadline_ = began_ + state.request.deadline();
     if (deadline_ < call_options_.deadline) call_options_.deadline = deadline_;
 }

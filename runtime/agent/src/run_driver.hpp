@@ -23,8 +23,10 @@ namespace reagent::inline v0::agent_detail {
 std::vector<std::string> tool_faults(const std::vector<tool>& tools);
 /// The options of a run's model calls: the request's members win over the agent's.
 generate_options merged(const generate_options& own, const generate_options& request);
-/// The budget of a run: the request's, else a child of the agent's; under the caps of the policy.
+/// The budget of a run: the request's, else a child of the agent's. The gate adds the caps of its policy.
 budget run_budget(const agent_core& core, const run_request& request, const std::string& run_id);
+/// Throws `config_error` when the caps of the budget or of the policy could not hold.
+void check_budget(const agent_core& core, const budget& money, const generate_options& options);
 /// What can be known to be wrong before a run starts. Throws `config_error` or `validation_error`.
 void check_request(const agent_core& core, const run_request& request);
 
@@ -39,6 +41,13 @@ public:
     awaitable<void> run();
 
 private:
+    /// One call of the batch that may run.
+    class running {
+    public:
+        std::string aid;
+        std::optional<tool_result> result;
+    };
+
     // run_driver.cpp
     awaitable<void> rounds();
     awaitable<void> leave();
@@ -65,6 +74,7 @@ private:
     awaitable<std::exception_ptr> run_group(const std::vector<std::size_t>& group);
     awaitable<void> run_one(std::size_t i);
     void keep_books(std::vector<std::size_t>& reported);
+    record_entry audit_entry(std::size_t i, const running& slot) const;
     void answer_malformed();
     const tool* find_tool(std::string_view name) const noexcept;
 
@@ -96,12 +106,6 @@ private:
     tool_list offered_;
     transcript view_;  ///< of the current request
 
-    /// One call of the batch that may run.
-    class running {
-    public:
-        std::string aid;
-        std::optional<tool_result> result;
-    };
     std::map<std::size_t, running> running_;
     std::optional<std::string> partial_text_;
     bool system_prepended_ = false;

@@ -37,9 +37,7 @@ budget run_budget(const agent_core& core, const run_request& request, const std:
 {
     budget money = request.budget();
     if (budget own = core.options.money; !money && own) money = own.child("run " + run_id);
-    const budget_caps caps = core.options.policy.budget();
-    if (!caps.cost && !caps.tokens) return money;
-    return money ? money.child("gate", caps) : budget("gate", caps);
+    return money;
 }
 
 void check_request(const agent_core& core, const run_request& request)
@@ -50,9 +48,14 @@ void check_request(const agent_core& core, const run_request& request)
         const std::vector<std::string> faults = tool_faults(*fixed);
         if (!faults.empty()) throw validation_error("[Loop] " + faults.front());
     }
-    const budget money = run_budget(core, request, "check");
-    const generate_options options = merged(core.options.generate, request.options());
-    check_budget(money, core.model->model(), core.options.prices, options.max_tokens);
+    check_budget(core, request.budget() ? request.budget() : core.options.money, merged(core.options.generate, request.options()));
+}
+
+void check_budget(const agent_core& core, const budget& money, const generate_options& options)
+{
+    const budget_caps caps = core.options.policy.budget();
+    const bool cost = caps.cost || (money && money.caps_cost()), tokens = caps.tokens || (money && money.caps_tokens());
+    check_caps(cost, tokens, core.model->model(), core.options.prices, options.max_tokens);
 }
 
 }  // namespace reagent::inline v0::agent_detail

@@ -104,13 +104,15 @@ awaitable<void> run_driver::judge()
     }
     if (asked.empty()) co_return;
     const std::vector<decision> verdicts = co_await gate_.check_batch(std::move(actions));
+    const decision* halt = nullptr;
     for (std::size_t k = 0; k < asked.size(); ++k) {
         const decision& d = verdicts[k];
-        if (d.halts()) throw halt_error(d.rule, d.reason);
         const std::size_t i = asked[k];
-        if (d.allowed()) running_[i].aid = d.aid;
+        if (d.halts()) halt = halt == nullptr ? &d : halt;
+        else if (d.allowed()) running_[i].aid = d.aid;
         else machine_.judge_denied(i, denial_text(d, machine_.batch()[i].call.name));
     }
+    if (halt != nullptr) throw halt_error(halt->rule, halt->reason);
 }
 
 awaitable<void> run_driver::run_one(std::size_t i)
@@ -220,9 +222,20 @@ awaitable<void> run_driver::execute()
     }
 }
 
+record_entry run_driver::audit_entry(std::size_t i, const running& slot) const
+{
+    const tool_call& call = machine_.batch()[i].call;
+    json record = json::object();
+    if (slot.result->completed) record.set("result", slot.result->output);
+    else record.set("error", slot.result->error);
+    record.set("durationMs", slot.result->latency_ms);
+    return record_entry(action::tool(call.name, call.arguments), std::move(record), slot.aid);
+}
+
 /// Everything that follows from the batch without waiting: messages, guards, events, audit, all in call order.
 void run_driver::keep_books(std::vector<std::size_t>& reported)
 {
+    std::vector<record_entry> audit;
     for (std::size_t i = 0; i < machine_.batch().size(); ++i) {
         const batch_call& b = machine_.batch()[i];
         const tool_call& call = b.call;
@@ -243,15 +256,10 @@ void run_driver::keep_books(std::vector<std::size_t>& reported)
         if (result.completed) told.set("result", result.output);
         else told.set("error", turn_machine::answer_text(result));
         emit_tool(event_kind::tool_result, call, std::move(told));
-        if (!gate_.open()) {
-            json record = json::object();
-            if (result.completed) record.set("result", result.output);
-            else record.set("error", result.error);
-            record.set("durationMs", result.latency_ms);
-            gate_.record(action::tool(call.name, call.arguments), record, slot->second.aid);
-        }
+        if (!gate_.open()) audit.push_back(audit_entry(i, slot->second));
         if (machine_.settle(i, result)) reported.push_back(i);
     }
+    if (!audit.empty()) gate_.record(audit);
 }
 
 awaitable<void> run_driver::run_batch()
