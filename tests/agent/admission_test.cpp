@@ -78,9 +78,10 @@ TEST_F(Admission, Case_C9_AThousandCallersOnACapThatFitsTen)
     std::map<std::string, int> outcomes;
     for (int i = 0; i < 1000; ++i)
         a.async_run(run_request("hi").budget(money.child("run")).max_tokens(40), [&](error_code, const run_result& r) { ++outcomes[r.error().value_or("ok")]; });
-    while (!testing::run_until(context, [&] { return outcomes.size() == 2 && outcomes["ok"] + outcomes["halt:budget.maxCostUsd"] == 1000; }, std::chrono::milliseconds(50))) {
+    const auto ended = [&] { return outcomes["ok"] + outcomes["halt:budget.maxCostUsd"]; };
+    while (ended() < 1000) {
+        ASSERT_TRUE(rt::run_until(context, [&] { return ended() == 1000 || model->held.size() == 10; }));
         ASSERT_LE(model->on_wire, 10);
-        if (model->held.empty()) break;
         model->release();
     }
     context.run();
@@ -135,12 +136,12 @@ TEST_F(Admission, Case_C11_ChildrenDrawFromTheParent)
     for (int i = 0; i < 5; ++i)
         a.async_run(run_request("hi").budget(parent.child("child", usd::from_nanos(1000))).max_tokens(40), [&](error_code, const run_result& r) { ++(r.completed() ? ok : halted); });
     // What is left fits one worst case at a time, and the second call no more once the first has spent.
-    testing::run_until(context, [&] { return model->on_wire == 1; });
-    testing::run_until_idle(context);
+    rt::run_until(context, [&] { return model->on_wire == 1; });
+    rt::run_until_idle(context);
     EXPECT_EQ(model->on_wire, 1);
     for (int i = 0; i < 10; ++i) {
         model->release();
-        testing::run_until_idle(context);
+        rt::run_until_idle(context);
     }
     context.run();
     EXPECT_EQ(model->most, 1);
@@ -237,8 +238,7 @@ TEST_F(Admission, ReportedUsageOfARunningStreamCutsItAndKeepsTheText)
     EXPECT_EQ(r.error(), "halt:budget.maxTokens");
     EXPECT_EQ(r.outcome(), run_outcome::halted);
     EXPECT_EQ(r.partial_text(), "part part part part part ");
-    EXPECT_EQ(r.metrics().estimated_rounds, 1u);
-    EXPECT_GT(money.state().spent.tokens, 0u);
+    EXPECT_EQ(money.state().spent.tokens, 5'001u) << "what was reported is spent";
     EXPECT_EQ(money.state().reserved.tokens, 0u);
 }
 

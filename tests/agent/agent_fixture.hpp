@@ -2,8 +2,9 @@
 #pragma once
 #include <reagent/agent/agent.hpp>
 #include <reagent/agent/make_tool.hpp>
-#include <reagent/model/provider_error.hpp>
+#include <reagent/model/encoded_prefix.hpp>
 #include <reagent/model/pricing.hpp>
+#include <reagent/model/provider_error.hpp>
 #include <reagent/model/scripted_provider.hpp>
 #include <reagent/testing/manual_clock.hpp>
 #include <reagent/testing/run.hpp>
@@ -21,6 +22,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+namespace rt = reagent::testing;  // `testing` alone is GoogleTest's
 
 namespace agent_test {
 

@@ -17,12 +17,12 @@ TEST_F(Conversation, K40_HistoryGrowsAndAFailedTurnStaysInIt)
 {
     script({scripted_round("a1"), scripted_round("a2"), scripted_round().error(provider_error(errc::provider_failed, "down", false)), scripted_round("a4")});
     conversation c = make(agent_options().system("S")).chat();
-    EXPECT_EQ(testing::complete(context, c.async_send("q1")).text(), "a1");
+    EXPECT_EQ(rt::complete(context, c.async_send("q1")).text(), "a1");
     EXPECT_THAT(shape(c.history()), ElementsAre("user:q1", "assistant:a1"));
-    testing::complete(context, c.async_send("q2"));
+    rt::complete(context, c.async_send("q2"));
     EXPECT_THAT(shape(model_->requests()[1].messages), ElementsAre("system:S", "user:q1", "assistant:a1", "user:q2"));
-    EXPECT_EQ(testing::complete(context, c.async_send("q3")).outcome(), run_outcome::failed);
-    EXPECT_EQ(testing::complete(context, c.async_send("q4")).text(), "a4");
+    EXPECT_EQ(rt::complete(context, c.async_send("q3")).outcome(), run_outcome::failed);
+    EXPECT_EQ(rt::complete(context, c.async_send("q4")).text(), "a4");
     EXPECT_THAT(shape(c.history()), ElementsAre("user:q1", "assistant:a1", "user:q2", "assistant:a2", "user:q3", "user:q4", "assistant:a4"));
 }
 
@@ -33,7 +33,7 @@ TEST_F(Conversation, TurnsRunOneAtATimeInOrder)
     conversation c = make().chat();
     std::vector<std::string> ended;
     for (int i = 0; i < 5; ++i) c.async_send("q" + std::to_string(i), [&](error_code, run_result r) { ended.push_back(r.text()); });
-    testing::run_until(context, [&] { return c.pending() == 5; });
+    rt::run_until(context, [&] { return c.pending() == 5; });
     EXPECT_LE(model_->open_calls(), 1u);
     context.run();
     EXPECT_THAT(ended, ElementsAre("a0", "a1", "a2", "a3", "a4"));
@@ -48,12 +48,12 @@ TEST_F(Conversation, ACancelledTurnLeavesASealedHistory)
     agent_test::bench_of_tools bench(context);
     conversation c = make(agent_options().tool(bench.tool("w"))).chat();
     reagent::run r = c.start("q");
-    testing::started<run_result> op(context, agent_test::read_all(&r, &seen));
-    ASSERT_TRUE(testing::run_until(context, [&] { return bench.running == 1; }));
+    rt::started<run_result> op(context, agent_test::read_all(&r, &seen));
+    ASSERT_TRUE(rt::run_until(context, [&] { return bench.running == 1; }));
     r.cancel();
-    ASSERT_TRUE(testing::run_until(context, [&] { return op.done(); }));
+    ASSERT_TRUE(rt::run_until(context, [&] { return op.done(); }));
     EXPECT_THAT(shape(c.history()), ElementsAre("user:q", "assistant:t[1]", "tool:[cancelled]"));
-    EXPECT_EQ(testing::complete(context, c.async_send("again")).outcome(), run_outcome::completed);
+    EXPECT_EQ(rt::complete(context, c.async_send("again")).outcome(), run_outcome::completed);
 }
 
 TEST_F(Conversation, ATurnCancelledWhileItWaitsChangesNothing)
@@ -63,17 +63,17 @@ TEST_F(Conversation, ATurnCancelledWhileItWaitsChangesNothing)
     conversation c = make(agent_options().tool(bench.tool("w"))).chat();
     std::vector<std::string> ended;
     c.async_send("first", [&](error_code, run_result r) { ended.push_back(r.text()); });
-    ASSERT_TRUE(testing::run_until(context, [&] { return bench.running == 1; }));
+    ASSERT_TRUE(rt::run_until(context, [&] { return bench.running == 1; }));
     reagent::run waiting = c.start("second");
-    testing::started<run_result> op(context, agent_test::read_all(&waiting, &seen));
-    ASSERT_TRUE(testing::run_until(context, [&] { return c.pending() == 2; }));
+    rt::started<run_result> op(context, agent_test::read_all(&waiting, &seen));
+    ASSERT_TRUE(rt::run_until(context, [&] { return c.pending() == 2; }));
     waiting.cancel();
-    ASSERT_TRUE(testing::run_until(context, [&] { return op.done(); }));
+    ASSERT_TRUE(rt::run_until(context, [&] { return op.done(); }));
     EXPECT_TRUE(op.failure());
     EXPECT_TRUE(is_cancellation(op.failure()));
     EXPECT_EQ(c.pending(), 1u);
     bench.release_all();
-    ASSERT_TRUE(testing::run_until(context, [&] { return !ended.empty(); }));
+    ASSERT_TRUE(rt::run_until(context, [&] { return !ended.empty(); }));
     EXPECT_THAT(ended, ElementsAre("end"));
     EXPECT_THAT(shape(c.history()), ElementsAre("user:first", "assistant:t[1]", "tool:w done", "assistant:end"));
 }

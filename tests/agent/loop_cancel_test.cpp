@@ -18,7 +18,7 @@ using ::testing::SizeIs;
 
 class LoopCancel : public agent_test::fixture {
 protected:
-    LoopCancel() : bench(context), clock(std::make_shared<testing::manual_clock>()) {}
+    LoopCancel() : bench(context), clock(std::make_shared<rt::manual_clock>()) {}
     scripted_round three()
     {
         scripted_round r("working");
@@ -37,7 +37,7 @@ protected:
         co_await never.async_wait(asio::use_awaitable);
     }
     agent_test::bench_of_tools bench;
-    std::shared_ptr<testing::manual_clock> clock;
+    std::shared_ptr<rt::manual_clock> clock;
     int hanging = 0;
 };
 
@@ -45,10 +45,10 @@ TEST_F(LoopCancel, K48_CancelDuringTheModelCall)
 {
     script({scripted_round("one").call("a", "x"), scripted_round().delay(hang())});
     reagent::run r = make(agent_options().tool(any_tool("x", [](const json&) { return json("ok"); }))).start("hi");
-    testing::started<run_result> op(context, agent_test::read_all(&r, &seen));
-    ASSERT_TRUE(testing::run_until(context, [&] { return hanging == 1; }));
+    rt::started<run_result> op(context, agent_test::read_all(&r, &seen));
+    ASSERT_TRUE(rt::run_until(context, [&] { return hanging == 1; }));
     r.cancel();
-    ASSERT_TRUE(testing::run_until(context, [&] { return op.done(); }));
+    ASSERT_TRUE(rt::run_until(context, [&] { return op.done(); }));
     const run_result result = op.get();
     EXPECT_EQ(result.error(), "cancelled");
     EXPECT_EQ(result.outcome(), run_outcome::cancelled);
@@ -62,12 +62,12 @@ TEST_F(LoopCancel, Case_B7_CancelledCallsGetASyntheticResultAndTheHistoryCanBeSe
 {
     script({three(), scripted_round("end")});
     reagent::run r = make(agent_options().tool(bench.tool("w"))).start("hi");
-    testing::started<run_result> op(context, agent_test::read_all(&r, &seen));
-    ASSERT_TRUE(testing::run_until(context, [&] { return bench.running == 3; }));
+    rt::started<run_result> op(context, agent_test::read_all(&r, &seen));
+    ASSERT_TRUE(rt::run_until(context, [&] { return bench.running == 3; }));
     bench.waiting[1]->cancel();  // the second call ends well
-    ASSERT_TRUE(testing::run_until(context, [&] { return bench.running == 2; }));
+    ASSERT_TRUE(rt::run_until(context, [&] { return bench.running == 2; }));
     r.cancel();
-    ASSERT_TRUE(testing::run_until(context, [&] { return op.done(); }));
+    ASSERT_TRUE(rt::run_until(context, [&] { return op.done(); }));
     const run_result result = op.get();
     EXPECT_EQ(bench.running, 0);
     EXPECT_EQ(bench.cancelled, 2);
@@ -100,7 +100,7 @@ TEST_F(LoopCancel, Case_B7_CancelledAtEachStepOfATurnWithThreeTools)
         })));
         reagent::run r = a.start("hi");
         agent_test::seen_events events;
-        testing::started<run_result> op(own, agent_test::read_all(&r, &events));
+        rt::started<run_result> op(own, agent_test::read_all(&r, &events));
         int steps = 0;
         while (steps < n && own.run_one_for(std::chrono::seconds(5)) != 0) ++steps;
         const bool early = !op.done();
@@ -125,13 +125,13 @@ TEST_F(LoopCancel, DeadlineEndsTheRunAsDeadline)
 {
     script({three()});
     reagent::run r = make(agent_options().clock(clock).tool(bench.tool("w"))).start(run_request("hi").deadline(std::chrono::seconds(60)));
-    testing::started<run_result> op(context, agent_test::read_all(&r, &seen));
-    ASSERT_TRUE(testing::run_until(context, [&] { return bench.running == 3; }));
+    rt::started<run_result> op(context, agent_test::read_all(&r, &seen));
+    ASSERT_TRUE(rt::run_until(context, [&] { return bench.running == 3; }));
     clock->advance(std::chrono::seconds(59));
-    testing::run_until_idle(context);
+    rt::run_until_idle(context);
     EXPECT_FALSE(op.done());
     clock->advance(std::chrono::seconds(1));
-    ASSERT_TRUE(testing::run_until(context, [&] { return op.done(); }));
+    ASSERT_TRUE(rt::run_until(context, [&] { return op.done(); }));
     const run_result result = op.get();
     EXPECT_EQ(result.error(), "deadline");
     EXPECT_EQ(result.outcome(), run_outcome::halted);
@@ -162,7 +162,7 @@ TEST_F(LoopCancel, AsyncRunWithACallbackAndASlot)
             got = std::move(r);
         }));
     EXPECT_FALSE(got) << "never inside the initiating function";
-    ASSERT_TRUE(testing::run_until(context, [&] { return hanging == 1; }));
+    ASSERT_TRUE(rt::run_until(context, [&] { return hanging == 1; }));
     stop.emit(asio::cancellation_type::terminal);
     context.run();
     ASSERT_TRUE(got);
@@ -184,7 +184,7 @@ TEST_F(LoopCancel, AsyncRunWithAFutureAndDeferredAndACoroutine)
     EXPECT_EQ(future.get().text(), "ok");
     EXPECT_EQ(deferred_text, "ok");
     context.restart();
-    EXPECT_EQ(testing::complete(context, a.async_run(run_request("hi"))).text(), "ok");
+    EXPECT_EQ(rt::complete(context, a.async_run(run_request("hi"))).text(), "ok");
     EXPECT_EQ(a.live_runs(), 0u);
 }
 
@@ -217,7 +217,7 @@ TEST_F(LoopCancel, AHostCoroutineCanBeCancelledAfterACallOfOursReturned)
     asio::cancellation_signal stop;
     bool aborted = false;
     asio::co_spawn(context, host(&a, &log), asio::bind_cancellation_slot(stop.slot(), [&](std::exception_ptr e) { aborted = e && is_cancellation(e); }));
-    ASSERT_TRUE(testing::run_until(context, [&] { return log.size() == 2; }));
+    ASSERT_TRUE(rt::run_until(context, [&] { return log.size() == 2; }));
     stop.emit(asio::cancellation_type::terminal);
     context.run();
     EXPECT_TRUE(aborted);
@@ -242,7 +242,7 @@ TEST_F(LoopCancel, ACancelledReaderStillGetsTheResult)
     std::optional<run_result> got;
     asio::cancellation_signal stop;
     asio::co_spawn(context, reading_host(&a, &got), asio::bind_cancellation_slot(stop.slot(), asio::detached));
-    ASSERT_TRUE(testing::run_until(context, [&] { return hanging == 1; }));
+    ASSERT_TRUE(rt::run_until(context, [&] { return hanging == 1; }));
     stop.emit(asio::cancellation_type::terminal);
     context.run();
     ASSERT_TRUE(got);
@@ -257,8 +257,8 @@ TEST_F(LoopCancel, ADestroyedHandleCancelsAndCloseJoins)
     const agent a = make();
     {
         reagent::run r = a.start("hi");
-        testing::started<run_result> op(context, agent_test::read_all(&r, &seen));
-        ASSERT_TRUE(testing::run_until(context, [&] { return hanging == 1; }));
+        rt::started<run_result> op(context, agent_test::read_all(&r, &seen));
+        ASSERT_TRUE(rt::run_until(context, [&] { return hanging == 1; }));
         r.cancel();
         context.run();
         EXPECT_EQ(op.get().outcome(), run_outcome::cancelled);
@@ -266,15 +266,15 @@ TEST_F(LoopCancel, ADestroyedHandleCancelsAndCloseJoins)
     context.restart();
     auto r = std::make_unique<reagent::run>(a.start("hi"));
     event_batch batch;
-    EXPECT_TRUE(testing::complete(context, r->read(batch)));
+    EXPECT_TRUE(rt::complete(context, r->read(batch)));
     EXPECT_EQ(a.live_runs(), 1u);
-    testing::complete(context, r->close());
+    rt::complete(context, r->close());
     EXPECT_EQ(a.live_runs(), 0u);
     EXPECT_TRUE(r->finished());
     EXPECT_EQ(r->result().outcome(), run_outcome::cancelled);
 
     r = std::make_unique<reagent::run>(a.start("hi"));
-    EXPECT_TRUE(testing::complete(context, r->read(batch)));
+    EXPECT_TRUE(rt::complete(context, r->read(batch)));
     r.reset();
     context.restart();
     context.run();
@@ -289,7 +289,7 @@ TEST_F(LoopCancel, AContextDestroyedInTheMiddleLeavesNothing)
     const agent a(own->get_executor(), model, agent_options().tool(waiting.tool("w")));
     std::optional<run_result> got;
     asio::co_spawn(*own, reading_host(&a, &got), asio::detached);
-    ASSERT_TRUE(testing::run_until(*own, [&] { return waiting.running == 3; }));
+    ASSERT_TRUE(rt::run_until(*own, [&] { return waiting.running == 3; }));
     waiting.waiting.clear();
     own.reset();
     EXPECT_FALSE(got);

@@ -187,7 +187,7 @@ TEST_F(LoopSeams, K46_ValidateNeverThrows)
     probe store;
     store.works = false;
     const agent a = make(agent_options().tool(tool()).tool(any_tool("a", fine)).tool(any_tool("a", fine)).tool(tool()));
-    const validation_report v = testing::complete(context, a.validate(&store));
+    const validation_report v = rt::complete(context, a.validate(&store));
     EXPECT_FALSE(v.provider_ok);
     EXPECT_EQ(v.provider_error, "down");
     EXPECT_FALSE(v.store_ok);
@@ -200,12 +200,12 @@ TEST_F(LoopSeams, ValidateThatIsWell)
 {
     script({scripted_round("ok")});
     probe store;
-    const validation_report v = testing::complete(context, make(agent_options().tool(any_tool("a", fine))).validate(&store));
+    const validation_report v = rt::complete(context, make(agent_options().tool(any_tool("a", fine))).validate(&store));
     EXPECT_TRUE(v.ok()) << v.to_json().dump();
     EXPECT_TRUE(store.removed);
     EXPECT_EQ(shape(model_->requests()[0].messages).front(), "user:respond with ok");
     script({scripted_round("ok")});
-    EXPECT_EQ(testing::complete(context, make().validate()).to_json().dump(), R"({"provider":{"ok":true},"store":{"ok":true,"skipped":true},"tools":{"ok":true}})");
+    EXPECT_EQ(rt::complete(context, make().validate()).to_json().dump(), R"({"provider":{"ok":true},"store":{"ok":true,"skipped":true},"tools":{"ok":true}})");
 }
 
 TEST_F(LoopSeams, UnusableToolsAreRefusedBeforeTheRun)

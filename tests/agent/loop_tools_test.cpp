@@ -14,7 +14,7 @@ protected:
     /// Runs until `n` calls wait at once.
     bool until_running(int n)
     {
-        return testing::run_until(context, [&] { return bench.running == n; });
+        return rt::run_until(context, [&] { return bench.running == n; });
     }
     scripted_round calls(std::initializer_list<std::pair<const char*, const char*>> list)
     {
@@ -30,13 +30,13 @@ TEST_F(LoopTools, K47_ConcurrencyTwoOverThreeCalls)
 {
     script({calls({{"a", "w"}, {"b", "w"}, {"c", "w"}}), scripted_round("end")});
     reagent::run r = make(agent_options().tool_concurrency(2).tool(bench.tool("w"))).start("hi");
-    testing::started<run_result> op(context, agent_test::read_all(&r, &seen));
+    rt::started<run_result> op(context, agent_test::read_all(&r, &seen));
     ASSERT_TRUE(until_running(2));
     EXPECT_THAT(bench.log, ElementsAre("start a", "start b"));
     bench.release_all();
     ASSERT_TRUE(until_running(1));
     bench.release_all();
-    ASSERT_TRUE(testing::run_until(context, [&] { return op.done(); }));
+    ASSERT_TRUE(rt::run_until(context, [&] { return op.done(); }));
     EXPECT_EQ(bench.most, 2);
     EXPECT_THAT(shape(op.get().messages()), ElementsAre("user:hi", "assistant:[a][b][c]", "tool:w done", "tool:w done", "tool:w done", "assistant:end"));
 }
@@ -47,15 +47,15 @@ TEST_F(LoopTools, Case_B10_CallsOfARoundRunSideBySideInBothDrivers)
         script({calls({{"a", "w"}, {"b", "w"}, {"c", "w"}}), scripted_round("end")});
         const agent a = make(agent_options().tool(bench.tool("w")));
         reagent::run r = a.start("hi");
-        testing::started<run_result> op(context, streaming ? agent_test::read_all(&r, &seen) : a.async_run(run_request("hi")));
+        rt::started<run_result> op(context, streaming ? agent_test::read_all(&r, &seen) : a.async_run(run_request("hi")));
         ASSERT_TRUE(until_running(3)) << "all three at once, streaming " << streaming;
         // They end in another order than they were called in.
         for (auto w = bench.waiting.rbegin(); w != bench.waiting.rend(); ++w) {
             (*w)->cancel();
-            testing::run_until_idle(context);
+            rt::run_until_idle(context);
         }
         bench.waiting.clear();
-        ASSERT_TRUE(testing::run_until(context, [&] { return op.done(); }));
+        ASSERT_TRUE(rt::run_until(context, [&] { return op.done(); }));
         const run_result result = op.get();
         EXPECT_EQ(result.messages()[2]->tool_call_id, "a");
         EXPECT_EQ(result.messages()[3]->tool_call_id, "b");
@@ -67,16 +67,16 @@ TEST_F(LoopTools, SerialCallsAreBarriersInCallOrder)
 {
     script({calls({{"a", "w"}, {"b", "w"}, {"s", "serial"}, {"c", "w"}}), scripted_round("end")});
     reagent::run r = make(agent_options().tool(bench.tool("w")).tool(bench.tool("serial").serial())).start("hi");
-    testing::started<run_result> op(context, agent_test::read_all(&r, &seen));
+    rt::started<run_result> op(context, agent_test::read_all(&r, &seen));
     ASSERT_TRUE(until_running(2));
     EXPECT_THAT(bench.log, ElementsAre("start a", "start b"));
     bench.release_all();
     ASSERT_TRUE(until_running(1));
     EXPECT_EQ(bench.log.back(), "start s");
     bench.release_all();
-    ASSERT_TRUE(testing::run_until(context, [&] { return bench.log.back() == "start c"; }));
+    ASSERT_TRUE(rt::run_until(context, [&] { return bench.log.back() == "start c"; }));
     bench.release_all();
-    ASSERT_TRUE(testing::run_until(context, [&] { return op.done(); }));
+    ASSERT_TRUE(rt::run_until(context, [&] { return op.done(); }));
     EXPECT_EQ(op.get().outcome(), run_outcome::completed);
 }
 
@@ -109,10 +109,10 @@ TEST_F(LoopTools, Case_B9_AHaltCancelsTheSiblingsAndJoinsThem)
     const tool halting = tool::from_check("halt", "Halts.", json(), {}, [when](json, tool_context&) { return halt_when_told(when); });
     reagent::run r = make(agent_options().tool(bench.tool("w")).tool(halting)).start("hi");
     int live_at_return = -1;
-    testing::started<run_result> op(context, agent_test::read_all(&r, &seen));
+    rt::started<run_result> op(context, agent_test::read_all(&r, &seen));
     ASSERT_TRUE(until_running(4));
     when->cancel();
-    ASSERT_TRUE(testing::run_until(context, [&] {
+    ASSERT_TRUE(rt::run_until(context, [&] {
         if (op.done() && live_at_return < 0) live_at_return = bench.running;
         return op.done();
     }));

@@ -36,6 +36,7 @@ BOOST_DESCRIBE_STRUCT(pair_of, (), (a, b))
 namespace {
 namespace make_tool_test {
 
+namespace rt = reagent::testing;
 using namespace reagent;
 using namespace make_tool_types;
 using ::testing::AllOf;
@@ -58,7 +59,7 @@ tool_result invoke(const tool& t, std::string_view args)
     tool_context c;
     c.call_id = "c1";
     json parsed = json::parse_or_throw(args, "args");
-    return testing::complete(context, t.invoke(std::move(parsed), c));
+    return rt::complete(context, t.invoke(std::move(parsed), c));
 }
 
 TEST(MakeTool, SchemaComesFromTheStruct)

@@ -45,11 +45,11 @@ TEST_F(RunHandle, Case_E10_ASlowConsumerHoldsTheModelBack)
     const agent a(context.get_executor(), model);
     reagent::run r = a.start("hi");
     event_batch batch;
-    EXPECT_TRUE(testing::complete(context, r.read(batch)));  // the run's start
+    EXPECT_TRUE(rt::complete(context, r.read(batch)));  // the run's start
     for (std::size_t n = 1; n <= 20; ++n) {
-        EXPECT_TRUE(testing::complete(context, r.read(batch)));
+        EXPECT_TRUE(rt::complete(context, r.read(batch)));
         // The consumer does nothing for a while: the model is not read a batch further.
-        for (int i = 0; i < 50; ++i) testing::run_until_idle(context, std::chrono::microseconds(0));
+        for (int i = 0; i < 50; ++i) rt::run_until_idle(context, std::chrono::microseconds(0));
         EXPECT_EQ(model->batches, n);
     }
     EXPECT_LE(model->most_bytes, 1000u) << "one batch, whatever was waited";
@@ -62,7 +62,7 @@ TEST_F(RunHandle, NothingHappensBeforeTheFirstRead)
     script({scripted_round("ok")});
     const agent a = make();
     reagent::run r = a.start("hi");
-    testing::run_until_idle(context, std::chrono::microseconds(0));
+    rt::run_until_idle(context, std::chrono::microseconds(0));
     EXPECT_THAT(model_->requests(), SizeIs(0));
     EXPECT_EQ(a.live_runs(), 0u);
     EXPECT_THROW(r.result(), validation_error);
@@ -74,9 +74,9 @@ TEST_F(RunHandle, ReadAfterTheEndKeepsAnsweringFalse)
     reagent::run r = make().start("hi");
     EXPECT_EQ(go(r).text(), "ok");
     event_batch batch;
-    EXPECT_FALSE(testing::complete(context, r.read(batch)));
+    EXPECT_FALSE(rt::complete(context, r.read(batch)));
     EXPECT_TRUE(batch.empty());
-    testing::complete(context, r.close());
+    rt::complete(context, r.close());
     EXPECT_EQ(r.result().text(), "ok");
 }
 
@@ -95,8 +95,8 @@ TEST_F(RunHandle, RunsOfOneAgentDoNotShareState)
     const agent a = make();
     reagent::run one = a.start("1"), two = a.start("2");
     event_batch batch;
-    EXPECT_TRUE(testing::complete(context, one.read(batch)));
-    EXPECT_TRUE(testing::complete(context, two.read(batch)));
+    EXPECT_TRUE(rt::complete(context, one.read(batch)));
+    EXPECT_TRUE(rt::complete(context, two.read(batch)));
     EXPECT_EQ(a.live_runs(), 2u);
     one.cancel();
     EXPECT_EQ(go(two).outcome(), run_outcome::completed);
@@ -139,7 +139,7 @@ TEST_F(RunHandle, OnMakesTheSameAgentForAnotherExecutor)
     asio::io_context other;
     const agent b = make().on(other.get_executor());
     EXPECT_EQ(b.get_executor(), any_io_executor(other.get_executor()));
-    EXPECT_EQ(testing::complete(other, b.async_run(run_request("hi"))).text(), "ok");
+    EXPECT_EQ(rt::complete(other, b.async_run(run_request("hi"))).text(), "ok");
 }
 
 }  // namespace run_handle_test

@@ -25,7 +25,7 @@ public:
         if (outcome.complete && outcome.status >= 400) return held_.settle(budget_amount());
         const budget_amount guess = estimate(outcome);
         ++ledger_->estimated;
-        ledger_->estimated_cost += guess.cost;
+        ledger_->extra_cost += guess.cost;
         held_.settle(guess);
     }
 
@@ -46,6 +46,7 @@ private:
         const std::string& model = outcome.model.empty() ? model_ : outcome.model;
         const priced_usage price = price_usage(outcome.usage, outcome.cost, model, prices_);
         const std::uint64_t tokens = outcome.usage ? outcome.usage->total() : estimate(outcome).tokens;
+        if (!outcome.complete || outcome.status >= 400) ledger_->extra_cost += price.cost.value_or(usd());
         held_.settle(budget_amount(price.cost.value_or(usd()), tokens));
     }
 

@@ -15,7 +15,7 @@ class attempt_ledger {
 public:
     std::uint64_t admitted = 0;
     std::uint64_t estimated = 0;  ///< attempts settled without reported usage after they had left
-    usd estimated_cost;
+    usd extra_cost;               ///< of attempts that no completed round reports
 };
 
 /// The one place where usage becomes price, action and reservation (design §4): the gate's rules, then the budget with the worst case of the

@@ -142,8 +142,12 @@ awaitable<void> run_driver::read_call(model_call& call, permit& right, attempt_o
         batch->set_round(machine_.round());
         bool within = true;
         for (const event& e : *batch) {
-            if (e.kind == event_kind::text || e.kind == event_kind::tool_args) outcome.received_bytes += e.payload.size();
-            else if (e.kind == event_kind::usage && e.data != nullptr && within) within = right.observe(usage_of(*e.data));
+            if (e.kind == event_kind::text || e.kind == event_kind::tool_args) {
+                outcome.received_bytes += e.payload.size();
+            } else if (e.kind == event_kind::usage && e.data != nullptr) {
+                outcome.usage = usage_of(*e.data);
+                within = within && right.observe(*outcome.usage);
+            }
         }
         // The answer's last events may pass the cap as well: then it is whole, and the budget stops what comes next.
         if (!within && more) throw halt_error(right.halt_rule(), "the running answer passed the budget");

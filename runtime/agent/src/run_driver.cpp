@@ -208,10 +208,8 @@ awaitable<void> run_driver::conclude()
     if (!end.source.empty()) report(end.source, end.reason, end.extra);
     metrics_.duration = clock_->now() - began_;
     metrics_.attempts = std::max<std::uint64_t>(metrics_.attempts, admission_.ledger().admitted);
-    if (admission_.ledger().estimated != 0) {
-        metrics_.estimated_rounds += admission_.ledger().estimated;
-        metrics_.cost = metrics_.cost.value_or(usd()) + admission_.ledger().estimated_cost;
-    }
+    metrics_.estimated_rounds += admission_.ledger().estimated;
+    if (admission_.ledger().extra_cost != usd()) metrics_.cost = metrics_.cost.value_or(usd()) + admission_.ledger().extra_cost;
     json data = json::object().set("text", machine_.text()).set("cost", metrics_.cost.value_or(usd()).to_double());
     for (const auto& [key, value] : end.done.as_object()) data.set(key, value);
     emit(event_kind::done, {}, std::move(data));

@@ -9,13 +9,14 @@
 #include <utility>
 
 namespace reagent::inline v0::agent_detail {
-namespace {
 
-class completion {
+class waiter::wake_up {
 public:
-    completion(any_io_executor ex, asio::any_completion_handler<void(error_code)> h, error_code ec) : ex_(std::move(ex)), h_(std::move(h)), ec_(ec) {}
+    wake_up(std::weak_ptr<waiter> owner, any_io_executor ex, handler h, error_code ec) : owner_(std::move(owner)), ex_(std::move(ex)), h_(std::move(h)), ec_(ec) {}
     void operator()()
     {
+        const std::shared_ptr<waiter> owner = owner_.lock();
+        if (owner && owner->put_back(h_)) return;
         // Inline when the waiting coroutine lives on the executor we were posted to, as it nearly always does.
         const auto where = asio::get_associated_executor(h_, ex_);
         asio::dispatch(where, last_step(std::move(h_), ec_));
@@ -24,19 +25,18 @@ public:
 private:
     class last_step {
     public:
-        last_step(asio::any_completion_handler<void(error_code)> h, error_code ec) : h_(std::move(h)), ec_(ec) {}
+        last_step(handler h, error_code ec) : h_(std::move(h)), ec_(ec) {}
         void operator()() { std::move(h_)(ec_); }
 
     private:
-        asio::any_completion_handler<void(error_code)> h_;
+        handler h_;
         error_code ec_;
     };
+    std::weak_ptr<waiter> owner_;
     any_io_executor ex_;
-    asio::any_completion_handler<void(error_code)> h_;
+    handler h_;
     error_code ec_;
 };
-
-}  // namespace
 
 template <class Handler>
 void waiter::start(Handler h, bool forwarding)
@@ -72,7 +72,14 @@ void waiter::complete(error_code ec)
     if (!handler_) return;
     handler h(std::move(*handler_));
     handler_.reset();
-    asio::post(ex_, completion(ex_, std::move(h), ec));
+    asio::post(ex_, wake_up(weak_from_this(), ex_, std::move(h), ec));
+}
+
+bool waiter::put_back(handler& h)
+{
+    if (handler_ || !hold_ || !hold_()) return false;
+    handler_.emplace(std::move(h));
+    return true;
 }
 
 void waiter::drop() noexcept
