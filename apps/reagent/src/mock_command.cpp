@@ -85,7 +85,7 @@ void serve(const mock_arguments& a)
     stop_signals.async_wait([&](boost::system::error_code ec, int) {
         if (ec) return;
         server.stop();
-        // A second signal does not wait for anything; asking for it must not keep the context running.
+        // A second signal ends the program at once.
         std::signal(SIGINT, SIG_DFL);
         std::signal(SIGTERM, SIG_DFL);
     });
