@@ -107,7 +107,7 @@ public:
         http_options.tls.ca_file = a.ca_file;
         http_options.log = log;
         reagent::openai_options wire(config.model);
-        wire.key(find_key(a, config)).base_url(config.base_url).log(log);
+        wire.key(find_key(a, config)).base_url(reagent::url::parse_or_throw(config.base_url, "baseUrl")).log(log);
         const reagent::http_client http(io.get_executor(), std::move(http_options));
 
         reagent::agent_options options;
