@@ -1,7 +1,9 @@
 #include "child_process.hpp"
 #include "commands.hpp"
-#include "mock_command.hpp"
 #include "terminal.hpp"
+#if __has_include("mock_command.hpp")
+#include "mock_command.hpp"
+#endif
 
 #include <reagent/base/error.hpp>
 #include <reagent/base/nearest.hpp>
@@ -53,7 +55,9 @@ int run(int argc, char** argv)
     root.add_option_function<long>(std::string(die_with_parent_option), &die_with_parent)->group("");
     int status = exit_ok;
     add_run_command(root, status);
+#if __has_include("mock_command.hpp")
     add_mock_command(root, status);
+#endif
     add_demo_command(root, status);
     add_models_command(root, status);
     add_tools_command(root, status);

@@ -7,10 +7,16 @@ namespace {
 
 constexpr std::size_t shown_characters = 200;
 
-std::string shown(const reagent::json* value)
+std::string shown(const reagent::json& value) { return one_line(value.is_string() ? value.as_string() : value.dump(), shown_characters); }
+
+/// `{"result"}`, `{"error"}` or `{"denied","reason"}` (spec/loop-and-providers.md §13.1).
+std::string told(const reagent::json* data)
 {
-    if (!value) return {};
-    return one_line(value->is_string() ? value->as_string() : value->dump(), shown_characters);
+    if (!data) return {};
+    if (const reagent::json* result = data->find("result")) return shown(*result);
+    if (const reagent::json* reason = data->find("reason")) return "denied: " + shown(*reason);
+    if (const reagent::json* error = data->find("error")) return "failed: " + shown(*error);
+    return shown(*data);
 }
 
 }  // namespace
@@ -47,10 +53,10 @@ void run_printer::show(const reagent::event& e)
         if (!quiet_) out_.aside(fmt::format("the answer starts again: {}", e.payload));
         return;
     case reagent::event_kind::tool_call:
-        if (!quiet_) out_.aside(fmt::format("-> {} {}", e.name, shown(e.data)));
+        if (!quiet_) out_.aside(fmt::format("-> {} {}", e.name, e.data ? shown((*e.data)["args"]) : ""));
         return;
     case reagent::event_kind::tool_result:
-        if (!quiet_) out_.aside(fmt::format("<- {} {}", e.name, e.data ? shown(e.data) : one_line(e.payload, shown_characters)));
+        if (!quiet_) out_.aside(fmt::format("<- {} {}", e.name, told(e.data)));
         return;
     default: return;
     }
