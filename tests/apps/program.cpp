@@ -84,7 +84,8 @@ void program::start()
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
 
     std::vector<std::string> words = arguments_;
-    words.insert(words.begin(), REAGENT_PROGRAM);
+    const std::string executable = executable_.empty() ? REAGENT_PROGRAM : executable_;
+    words.insert(words.begin(), executable);
     std::vector<char*> argv;
     for (std::string& w : words) argv.push_back(w.data());
     argv.push_back(nullptr);
@@ -96,7 +97,7 @@ void program::start()
     for (std::string& p : pairs) envp.push_back(p.data());
     envp.push_back(nullptr);
 
-    const int failed = ::posix_spawn(&pid_, REAGENT_PROGRAM, &actions, &attributes, argv.data(), envp.data());
+    const int failed = ::posix_spawnp(&pid_, executable.c_str(), &actions, &attributes, argv.data(), envp.data());
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attributes);
     ::close(input_ends[1]);
@@ -105,7 +106,7 @@ void program::start()
     in_ = input_ends[0];
     out_ = out.read;
     err_ = err.read;
-    if (failed) throw std::runtime_error(std::string("cannot start ") + REAGENT_PROGRAM);
+    if (failed) throw std::runtime_error("cannot start " + executable);
 }
 
 bool program::pump(std::chrono::steady_clock::time_point until)

@@ -1,6 +1,7 @@
 #pragma once
 #include <chrono>
 #include <map>
+#include <memory>
 #include <string>
 #include <sys/types.h>
 #include <vector>
@@ -20,6 +21,8 @@ public:
 class program {
 public:
     explicit program(std::vector<std::string> arguments) : arguments_(std::move(arguments)) {}
+    /// Another program than ours.
+    program(std::string executable, std::vector<std::string> arguments) : executable_(std::move(executable)), arguments_(std::move(arguments)) {}
     ~program();
     program(const program&) = delete;
     program& operator=(const program&) = delete;
@@ -47,6 +50,7 @@ public:
 private:
     bool wait_for(const std::string& where, const std::string& text);
     bool pump(std::chrono::steady_clock::time_point until);
+    std::string executable_;
     std::vector<std::string> arguments_;
     std::map<std::string, std::string> environment_;
     std::string input_;
