@@ -105,7 +105,7 @@ json demo_gate()
     json allowed = json::array();
     allowed.push_back("check_stock");
     allowed.push_back("calculate");
-    return json::object().set("tools", json::object().set("allowlist", std::move(allowed))).set("limits", json::object().set("maxTurns", 6).set("maxToolRounds", 8));
+    return json::object().set("tools", json::object().set("allowlist", std::move(allowed))).set("limits", json::object().set("maxTurns", 12).set("maxToolRounds", 8));
 }
 
 reagent::rates demo_rates() { return reagent::rates(input_rate * 1e6, output_rate * 1e6); }
