@@ -10,6 +10,7 @@
 #include <reagent/net/http_client.hpp>
 #include <reagent/providers/openai.hpp>
 
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 
@@ -107,15 +108,7 @@ public:
     demo_report run()
     {
         const auto start = std::chrono::steady_clock::now();
-        for (std::size_t n = 1; n <= agents_; ++n) {
-            reagent::run_request request(demo_question(n));
-            request.id("agent-" + std::to_string(n)).budget(team_.child("agent-" + std::to_string(n))).max_tokens(demo_max_tokens).deadline(longest_run);
-            agent_.async_run(std::move(request), [this](reagent::error_code refused, reagent::run_result result) {
-                if (refused) report_.add_refused(refused.message());
-                else report_.add(result);
-                if (report_.ended() == agents_) progress_timer_.cancel();
-            });
-        }
+        for (std::size_t n = 1; n <= agents_; ++n) asio::co_spawn(io_, follow(n), [this](std::exception_ptr refused) { ended(refused); });
         show_progress();
         io_.run();
         out_.clear_progress();
@@ -124,6 +117,27 @@ public:
     }
 
 private:
+    /// One agent from its question to its end.
+    asio::awaitable<void> follow(std::size_t n)
+    {
+        const std::string name = "agent-" + std::to_string(n);
+        reagent::run_request request(demo_question(n));
+        request.id(name).budget(team_.child(name)).max_tokens(demo_max_tokens).deadline(longest_run);
+        reagent::run run = agent_.start(std::move(request));
+        reagent::event_batch events;
+        for (;;) {
+            const bool more = co_await run.read(events);
+            if (!more) break;
+        }
+        report_.add(run.result());
+    }
+
+    void ended(const std::exception_ptr& refused)
+    {
+        if (refused) report_.add_refused(reagent::message_of(refused));
+        if (report_.ended() == agents_) progress_timer_.cancel();
+    }
+
     void show_progress()
     {
         if (!out_.err_is_tty() || report_.ended() == agents_) return;
