@@ -63,8 +63,8 @@ def check_source(path, text, package):
     public = "/include/" in path
     for number, line in enumerate(text.split("\n"), 1):
         where = "%s:%d" % (path, number)
-        if public and re.match(r"\s*using namespace\b", line):
-            yield "%s: `using namespace` in a public header" % where
+        if public and line.startswith("using namespace "):
+            yield "%s: `using namespace` at namespace scope of a public header" % where
         found = INCLUDE.match(line)
         if not found:
             continue

@@ -70,7 +70,7 @@ public:
     std::optional<json> tool_choice;                  ///< `"auto"`, `"required"`, `"none"` or `{name}`
     std::optional<json> thinking;                     ///< engaged null suppresses the provider's own
     std::optional<std::optional<thinking_mode>> mode; ///< engaged empty suppresses the provider's own
-    bool stream = true;                               ///< whether the consumer wants deltas as they come; the result is the same
+    bool stream = true;                               ///< whether a started call wants deltas as they come; `generate` asks for one piece; the result is the same
     time_limit idle, total;                           ///< `timeoutMs`, `deadlineMs`
     steady_time deadline = steady_time::max();        ///< absolute; the tighter of this and `total` holds
     /// Reads the JSON names (`temperature`, `maxTokens`, `toolChoice`, `thinking`, `thinkingMode`, `timeoutMs`, `deadlineMs`) by the rules of

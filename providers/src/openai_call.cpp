@@ -1,0 +1,321 @@
+#include "openai_call.hpp"
+
+#include <reagent/base/error.hpp>
+#include <reagent/model/attempt_bound.hpp>
+
+#include <algorithm>
+
+namespace reagent::inline v0::providers_detail {
+
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+
+std::string ms_text(nanoseconds d)
+{
+    return std::to_string(std::chrono::duration_cast<milliseconds>(d).count()) + "ms";
+}
+
+}  // namespace
+
+openai_call::openai_call(std::shared_ptr<openai_provider> owner, generate_request request)
+    : owner_(std::move(owner)), request_(std::move(request)), plan_(owner_->codec_.plan(request_)), temperature_(plan_.temperature.has_value()),
+      ladder_(owner_->codec_.ladder(plan_, plan_.mode ? owner_->winner(*plan_.mode) : std::nullopt))
+{
+}
+
+openai_call::~openai_call()
+{
+    close();
+    settle();
+}
+
+std::string openai_call::partial_text() const
+{
+    if (turn_ == turn::done) return result_.text;
+    return response_ ? response_->answer().text() : std::string();
+}
+
+void openai_call::begin()
+{
+    if (begun_) return;
+    begun_ = true;
+    const generate_options& own = request_.options;
+    const openai_options& o = owner_->options_;
+    began_ = owner_->http_.clock()->now();
+    idle_ = own.idle.or_else(o.idle().or_else(std::chrono::seconds(600)));
+    const nanoseconds total = own.total.or_else(o.total().or_else(nanoseconds(0)));
+    deadline_ = own.deadline;
+    if (total.count() > 0) deadline_ = std::min(deadline_, began_ + std::chrono::duration_cast<duration>(total));
+}
+
+attempt_info openai_call::describe() const
+{
+    attempt_info info;
+    info.model = owner_->codec_.options().model;
+    info.input_bound = input_bound(wire_.body.size(), request_.messages, info.model);
+    info.output_bound = plan_.max_tokens;
+    info.number = attempts_;
+    return info;
+}
+
+http_request openai_call::make_request() const
+{
+    const openai_options& o = owner_->options_;
+    http_request r("POST", *wire_.target);
+    r.header_lines = wire_.header_lines;
+    r.body = wire_.body;
+    r.limits.connect = o.connect().or_else(std::chrono::seconds(10));
+    r.limits.first_byte = o.first_byte().or_else(nanoseconds(0));
+    r.limits.idle = idle_;
+    r.limits.deadline = deadline_;
+    // A stream is bounded event by event, a JSON body by the decoder, whatever the request asked for.
+    r.limits.max_body = plan_.stream ? 0 : o.limits().max_body;
+    return r;
+}
+
+void openai_call::opened(http_exchange exchange)
+{
+    exchange_.emplace(std::move(exchange));
+    status_ = static_cast<int>(exchange_->head().status);
+    const http_head& head = exchange_->head();
+    response_.emplace(owner_->codec_, request_.tools, plan_.stream, head.status, head.fields, owner_->http_.clock()->wall(), owner_->options_.limits());
+    permit_.mark_sent();
+    storage_ = std::string();
+}
+
+awaitable<void> openai_call::step(event_batch* batch)
+{
+    std::exception_ptr broken;
+    if (turn_ == turn::again) {
+        begin();
+        wire_ = owner_->codec_.encode(request_, plan_, temperature_.send(), ladder_.members(), storage_);
+        ++attempts_;
+        status_ = 0;
+        response_.reset();
+        exchange_.reset();
+        request_left_ = false;
+        http_request request = make_request();
+        try {
+            if (request_.gate != nullptr && !request_.gate->open()) {
+                attempt_info info = describe();
+                permit granted = co_await request_.gate->admit(std::move(info));
+                permit_ = std::move(granted);
+            }
+            unsettled_ = true;
+            http_exchange exchange = co_await owner_->http_.open(std::move(request), &request_left_);
+            opened(std::move(exchange));
+        } catch (...) {
+            broken = std::current_exception();
+        }
+        if (broken) {
+            failure_ = unsettled_ ? in_our_words(broken) : broken;  // the gate's own errors keep their words
+            turn_ = turn::failed;
+            close();
+            settle();
+            co_return;
+        }
+        turn_ = judge(batch);  // a head may say enough
+        if (turn_ != turn::more) co_return;
+    }
+    std::span<const char> bytes;
+    bool buffered = false;
+    try {
+        buffered = exchange_->try_read_some(bytes);
+        if (!buffered) bytes = co_await exchange_->read_some();
+    } catch (const error& e) {
+        broken = std::current_exception();
+        if (!is_cancellation(broken) && e.code() != condition::timeout) {
+            response_->broken(e, batch);
+            broken = nullptr;
+            buffered = true;
+        }
+    } catch (...) {
+        broken = std::current_exception();
+    }
+    if (broken) {
+        failure_ = in_our_words(broken);
+        turn_ = turn::failed;
+        close();
+        settle();
+        co_return;
+    }
+    if (response_->state() == decode_state::more) {
+        if (bytes.empty()) response_->end(exchange_->ended() == body_end::aborted ? body_end::aborted : body_end::complete, batch);
+        else response_->feed(std::string_view(bytes.data(), bytes.size()), batch);
+    }
+    turn_ = judge(batch);
+}
+
+openai_call::turn openai_call::judge(event_batch* batch)
+{
+    switch (response_->state()) {
+    case decode_state::done: return on_result();
+    case decode_state::failed: return on_failure();
+    case decode_state::more: break;
+    }
+    if (over_budget()) {
+        failure_ = std::make_exception_ptr(halt_error(permit_.halt_rule()));
+        close();
+        settle();
+        return turn::failed;
+    }
+    return batch != nullptr && !batch->empty() ? turn::deliver : turn::more;
+}
+
+/// Only reported usage of an answer that is still running counts.
+bool openai_call::over_budget()
+{
+    const openai_decoder& answer = response_->answer();
+    if (!answer.reported_usage() || answer.complete() || answer.reported_usage() == observed_) return false;
+    observed_ = answer.reported_usage();
+    return !permit_.observe(*observed_);
+}
+
+openai_call::turn openai_call::on_result()
+{
+    const thinking_signal seen = response_->answer().thinking_seen();
+    // What is buffered behind the logical end may be the end of the body: then the connection can be used again.
+    std::span<const char> rest;
+    try {
+        while (exchange_->ended() == body_end::open && exchange_->try_read_some(rest) && !rest.empty()) {}
+    } catch (const error&) {
+        // The answer is whole; how its connection ends is the pool's matter.
+    }
+    call_timings t;
+    t.connect = exchange_->connect_time();
+    t.first_byte = exchange_->first_byte_time();
+    t.total = owner_->http_.clock()->now() - began_;
+    settle();
+    result_ = response_->take_result();
+    close();
+    result_.timings = t;
+    result_.attempts = attempts_;
+    result_.temperature_dropped = temperature_.dropped();
+    result_.thinking = ladder_.accepted(seen);
+    if (plan_.mode) {
+        if (ladder_.winner()) owner_->winner(*plan_.mode) = ladder_.winner();
+        if (ladder_.exhausted()) owner_->warn_once(owner_->said_unsupported_, "the model accepts no form of thinkingMode; it runs as it is");
+        if (result_.thinking == thinking_status::ignored) owner_->warn_once(owner_->said_ignored_, "the model thinks although thinkingMode is off");
+    }
+    return turn::done;
+}
+
+openai_call::turn openai_call::on_failure()
+{
+    provider_error e = response_->answer().take_failure();
+    const std::string said = response_->service_message();
+    settle();
+    close();
+    if (temperature_.refused(e.status, said)) {
+        owner_->warn_once(owner_->said_temperature_, "the model takes no temperature; it is left out");
+        return turn::again;
+    }
+    // Only a status of the service can refuse a shape, an error inside a 200 cannot.
+    if (e.bound.empty() && ladder_.refused(e.status) == thinking_ladder::verdict::resend) {
+        if (ladder_.winner_failed()) owner_->winner(*plan_.mode).reset();
+        return turn::again;
+    }
+    e.attempts = attempts_;
+    redact(e);
+    failure_ = std::make_exception_ptr(std::move(e));
+    return turn::failed;
+}
+
+void openai_call::settle() noexcept
+{
+    if (!unsettled_) return;
+    unsettled_ = false;
+    attempt_outcome o;
+    o.request_left = request_left_;
+    if (response_) {
+        const openai_decoder& answer = response_->answer();
+        o.complete = response_->whole();
+        o.status = status_;
+        o.usage = answer.reported_usage();
+        o.received_bytes = answer.received_bytes();
+        o.model = answer.response_model();
+    }
+    permit_.settle(o);
+}
+
+void openai_call::close() noexcept
+{
+    if (exchange_) exchange_->finish();
+}
+
+std::exception_ptr openai_call::in_our_words(const std::exception_ptr& failure) const
+{
+    if (is_cancellation(failure)) return failure;
+    try {
+        std::rethrow_exception(failure);
+    } catch (const halt_error&) {
+        return failure;
+    } catch (const provider_error&) {
+        return failure;
+    } catch (const error& e) {
+        if (e.code() != condition::timeout) {
+            provider_error out = transport_failure(e);
+            out.attempts = attempts_;
+            redact(out);
+            return std::make_exception_ptr(std::move(out));
+        }
+        const auto which = static_cast<errc>(e.code().value());
+        std::string text = std::string(e.what());
+        if (which == errc::idle_timeout) text = "request timed out after " + ms_text(idle_) + " of socket inactivity";
+        else if (which == errc::deadline) text = "request exceeded its total deadline of " + ms_text(deadline_ - began_);
+        else if (which == errc::connect_timeout) text = "no connection within " + ms_text(owner_->options_.connect().or_else(std::chrono::seconds(10)));
+        else if (which == errc::first_byte_timeout) text = "no response head within " + ms_text(owner_->options_.first_byte().or_else(nanoseconds(0)));
+        return std::make_exception_ptr(timeout_error(which, prefixed("OpenAIProvider", text)));
+    } catch (...) {
+        return failure;
+    }
+}
+
+/// A service may quote the key it refuses.
+void openai_call::redact(provider_error& e) const
+{
+    const std::string_view key = owner_->codec_.options().key.reveal();
+    constexpr std::size_t shortest = 8;  // shorter keys are local stand-ins and common words
+    if (key.size() < shortest) return;
+    const auto clean = [&](std::string text) {
+        for (std::size_t at = text.find(key); at != std::string::npos; at = text.find(key, at)) text.replace(at, key.size(), "***");
+        return text;
+    };
+    if (e.body) e.body = clean(std::move(*e.body));
+    if (e.message().find(key) == std::string::npos) return;
+    provider_error out(static_cast<errc>(e.code().value()), clean(e.message()), e.retryable());
+    out.status = e.status;
+    out.bound = std::move(e.bound);
+    out.event = std::move(e.event);
+    out.body = std::move(e.body);
+    out.retry_after = e.retry_after;
+    out.partial = std::move(e.partial);
+    out.attempts = e.attempts;
+    e = std::move(out);
+}
+
+awaitable<bool> openai_call::read(event_batch& batch)
+{
+    batch.clear();
+    while (turn_ == turn::again || turn_ == turn::more) {
+        co_await step(&batch);
+        // What was decoded before a failure is delivered first.
+        if (turn_ == turn::failed && !batch.empty()) co_return true;
+    }
+    if (turn_ == turn::failed) std::rethrow_exception(failure_);
+    if (turn_ == turn::deliver) {
+        turn_ = turn::more;
+        co_return true;
+    }
+    co_return false;
+}
+
+awaitable<void> openai_call::run()
+{
+    while (turn_ == turn::again || turn_ == turn::more) co_await step(nullptr);
+    if (turn_ == turn::failed) std::rethrow_exception(failure_);
+}
+
+}  // namespace reagent::inline v0::providers_detail

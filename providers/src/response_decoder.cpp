@@ -1,0 +1,194 @@
+#include <reagent/base/untrusted_text.hpp>
+#include <reagent/providers/response_decoder.hpp>
+
+#include <algorithm>
+#include <charconv>
+
+namespace reagent::inline v0 {
+
+namespace {
+
+constexpr std::string_view component = "OpenAIProvider";
+/// White space before the first byte that tells a stream from a JSON body.
+constexpr std::size_t max_sniffed = 4096;
+
+std::string_view get(const void* fields, std::string_view name)
+{
+    return static_cast<const http_fields*>(fields)->get(name);
+}
+
+bool is_type(std::string_view content_type, std::string_view wanted) noexcept
+{
+    const auto same = [](char a, char b) { return (a >= 'A' && a <= 'Z' ? static_cast<char>(a + 32) : a) == b; };
+    return content_type.size() >= wanted.size() && std::equal(wanted.begin(), wanted.end(), content_type.begin(), [&](char b, char a) { return same(a, b); }) &&
+           (content_type.size() == wanted.size() || content_type[wanted.size()] == ';' || content_type[wanted.size()] == ' ');
+}
+
+std::optional<std::uint64_t> announced_length(const http_fields& fields) noexcept
+{
+    const std::string_view text = fields.get("content-length");
+    std::uint64_t n = 0;
+    const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), n);
+    if (ec != std::errc() || end != text.data() + text.size()) return std::nullopt;
+    return n;
+}
+
+provider_error named(errc code, std::string_view bound, std::string_view text)
+{
+    provider_error e(code, prefixed(component, text), false);
+    e.bound = bound;
+    return e;
+}
+
+provider_error body_too_large(std::uint64_t limit)
+{
+    return named(errc::body_too_large, "body-too-large", "the response body passes the limit of " + std::to_string(limit) + " bytes");
+}
+
+/// The errors of sizes and codings, which sending again does not cure.
+std::optional<provider_error> final_failure(const error& failure)
+{
+    const error_code code = failure.code();
+    const auto make = [&](errc c, std::string_view bound) { return named(c, bound, failure.message()); };
+    if (code == errc::body_too_large) return make(errc::body_too_large, "body-too-large");
+    if (code == errc::headers_too_large) return make(errc::headers_too_large, "headers-too-large");
+    if (code == errc::event_too_large) return make(errc::event_too_large, "event-too-large");
+    if (code == errc::bad_encoding) return make(errc::bad_encoding, "bad-encoding");
+    return std::nullopt;
+}
+
+}  // namespace
+
+provider_error transport_failure(const error& failure)
+{
+    if (auto known = final_failure(failure)) return std::move(*known);
+    const error_code code = failure.code();
+    const errc kept = code.category() == error_category() ? static_cast<errc>(code.value()) : errc::transport_failed;
+    provider_error e(kept, prefixed(component, failure.message()), code != errc::tls_failed);
+    e.bound = "transport";
+    return e;
+}
+
+response_decoder::response_decoder(const openai_codec& codec, tool_list tools, bool stream_asked, unsigned status, const http_fields& fields, system_time now,
+                                   response_limits limits)
+    : fields_(&fields), now_(now), limits_(limits), answer_(codec, std::move(tools), std::string(fields.get("x-request-id"))), events_(limits.max_event),
+      expose_error_body_(codec.options().expose_error_body), status_(static_cast<int>(status))
+{
+    const std::string_view type = fields.get("content-type");
+    if (status_ < 200 || status_ >= 300) {
+        mode_ = mode::failure;
+        if (status_ >= 400) return;
+        http_failure f(component, status_, header_lookup(fields_, &get), {}, now_, false);
+        provider_error e(errc::provider_failed, prefixed(component, "HTTP " + std::to_string(status_) + ": redirects are not followed; check the base URL"), f.error.retryable());
+        e.status = status_;
+        set(answer_.fail(std::move(e), false));
+        return;
+    }
+    html_ = is_type(type, "text/html");
+    const bool stream_typed = is_type(type, "text/event-stream");
+    if (html_ || is_type(type, "application/json")) mode_ = mode::json;
+    else mode_ = stream_asked || stream_typed ? mode::sniff : mode::json;
+    if (mode_ == mode::json && announced_length(fields).value_or(0) > limits_.max_body) set(answer_.fail(body_too_large(limits_.max_body), false));
+}
+
+decode_state response_decoder::feed(std::string_view bytes, event_batch* out)
+{
+    if (state_ != decode_state::more) return state_;
+    if (mode_ == mode::stream) return feed_stream(bytes, out);
+    if (mode_ == mode::failure) {
+        body_.append(bytes.substr(0, limits_.max_error_body - std::min(limits_.max_error_body, body_.size())));
+        // The status is the verdict; an endless page does not change it.
+        return body_.size() < limits_.max_error_body ? state_ : finish_body(out);
+    }
+    body_ += bytes;
+    if (mode_ == mode::sniff) {
+        constexpr std::string_view mark = "\xEF\xBB\xBF";
+        const std::string_view seen(body_);
+        const bool marked = seen.starts_with(mark);
+        if (!marked && mark.starts_with(seen)) return state_;
+        const std::size_t first = seen.find_first_not_of(" \t\r\n", marked ? mark.size() : 0);
+        if (first == std::string_view::npos && seen.size() < max_sniffed) return state_;
+        mode_ = first != std::string_view::npos && (seen[first] == '{' || seen[first] == '[') ? mode::json : mode::stream;
+        if (mode_ == mode::stream) {
+            const std::string held = std::move(body_);
+            body_ = std::string();
+            return feed_stream(held, out);
+        }
+    }
+    if (body_.size() > limits_.max_body) return set(answer_.fail(body_too_large(limits_.max_body), false));
+    return state_;
+}
+
+decode_state response_decoder::feed_stream(std::string_view bytes, event_batch* out)
+{
+    events_.feed(bytes);
+    sse_event e;
+    while (events_.next(e)) {
+        const decode_state s = answer_.on_event(e.data, e.type, out);
+        if (s == decode_state::more) continue;
+        whole_ = s == decode_state::done;
+        return set(s);
+    }
+    if (!events_.failed()) return state_;
+    return set(answer_.fail(named(errc::event_too_large, "event-too-large", "a stream event passes the limit of " + std::to_string(limits_.max_event) + " bytes"), true));
+}
+
+decode_state response_decoder::end(body_end how, event_batch* out)
+{
+    if (state_ != decode_state::more) return state_;
+    const bool clean = how == body_end::complete;
+    if (mode_ == mode::sniff) mode_ = mode::stream;
+    if (mode_ == mode::stream) {
+        sse_event e;
+        if (clean && events_.finish(e)) {
+            const decode_state s = answer_.on_event(e.data, e.type, out);
+            if (s != decode_state::more) {
+                whole_ = s == decode_state::done;
+                return set(s);
+            }
+        }
+        whole_ = answer_.complete();
+        return set(answer_.on_end(clean, out));
+    }
+    if (clean) {
+        whole_ = true;
+        return finish_body(out);
+    }
+    provider_error e(errc::stream_truncated, prefixed(component, "response stream aborted before the body completed"), true);
+    e.bound = "transport";
+    e.event = "aborted";
+    if (status_ >= 400) e.status = status_;
+    return set(answer_.fail(std::move(e), false));
+}
+
+decode_state response_decoder::broken(const error& failure, event_batch* out)
+{
+    if (state_ != decode_state::more) return state_;
+    if (auto final = final_failure(failure)) return set(answer_.fail(std::move(*final), mode_ == mode::stream));
+    return end(body_end::aborted, out);
+}
+
+decode_state response_decoder::finish_body(event_batch* out)
+{
+    if (mode_ == mode::failure) {
+        http_failure f(component, status_, header_lookup(fields_, &get), body_, now_, expose_error_body_);
+        service_message_ = std::move(f.service_message);
+        return set(answer_.fail(std::move(f.error), false));
+    }
+    if (html_) {
+        provider_error e(errc::invalid_json, prefixed(component, "Invalid JSON response: " + untrusted_text(body_, 200)), body_.empty());
+        e.bound = "invalid-json";
+        e.status = status_;
+        return set(answer_.fail(std::move(e), false));
+    }
+    return set(answer_.on_body(body_, status_, out));
+}
+
+generate_result response_decoder::take_result()
+{
+    generate_result r = answer_.take_result();
+    r.rate_limit = rate_limit_from(header_lookup(fields_, &get), now_);
+    return r;
+}
+
+}  // namespace reagent::inline v0
