@@ -1,1 +1,124 @@
-// filled in by its owner
+#include "client_impl.hpp"
+#include "request_writer.hpp"
+#include "tls.hpp"
+
+#include <boost/asio/this_coro.hpp>
+
+#include <utility>
+
+namespace reagent::inline v0 {
+
+using net_detail::waiting_mark;
+
+namespace {
+
+net_detail::pool_limits pool_limits_of(const http_client_options& o)
+{
+    net_detail::pool_limits l;
+    l.max_open = o.max_open_per_origin;
+    l.max_idle = o.max_idle_per_origin;
+    l.max_idle_age = o.max_idle_age;
+    l.max_total_age = o.max_total_age;
+    return l;
+}
+
+}  // namespace
+
+http_client::impl::impl(any_io_executor ex, http_client_options o)
+    : executor(std::move(ex)), options(std::move(o)), time(options.clock ? options.clock : clock::system()),
+      names(options.resolver ? options.resolver : make_system_resolver(executor)), pool(pool_limits_of(options)), deadlines(executor, time),
+      scratch(std::make_unique<char[]>(scratch_size + padding))
+{
+    // A bad file is found now; the system's store, which takes long to read, waits for the first https request.
+    if (!options.tls.ca_file.empty() || !options.tls.ca_dir.empty()) tls();
+}
+
+http_client::impl::~impl() = default;
+
+net_detail::tls_context& http_client::impl::tls()
+{
+    if (!tls_) tls_ = std::make_unique<net_detail::tls_context>(options.tls);
+    return *tls_;
+}
+
+char* http_client::impl::borrow()
+{
+    if (tenant) std::exchange(tenant, nullptr)->move_out();
+    return scratch.get();
+}
+
+http_client::http_client(any_io_executor ex, http_client_options options) : impl_(std::make_shared<impl>(std::move(ex), std::move(options))) {}
+
+awaitable<http_exchange> http_client::open(http_request request, bool* request_left)
+{
+    const std::shared_ptr<impl> client = impl_;
+    if (request_left) *request_left = false;
+    client->head_buffer.clear();
+    net_detail::write_request_head(client->head_buffer, request);
+    auto x = std::make_unique<http_exchange::impl>(client, std::move(request));
+    x->started = client->time->now();
+    x->origin = &client->pool.origin(x->request.target.tls(), x->request.target.host(), x->request.target.port());
+    ++client->counts.exchanges;
+    bool head_kept = true;  // others use the buffer while we wait
+    if (!x->take_idle()) {
+        co_await x->obtain();
+        head_kept = false;
+    }
+    for (;;) {
+        if (!head_kept) {
+            client->head_buffer.clear();
+            net_detail::write_request_head(client->head_buffer, x->request);
+        }
+        x->enter(http_exchange::impl::phase_kind::send, head_kept ? x->started : client->time->now());
+        bool all_sent = x->send(client->head_buffer, request_left);
+        while (!all_sent) {
+            {
+                const waiting_mark mark(*x);
+                error_code ignored;
+                co_await x->link->wire->ready(x->wanted, ignored);
+            }
+            const auto state = co_await asio::this_coro::cancellation_state;
+            x->after_wait(state.cancelled());
+            x->moved = client->time->now();
+            all_sent = x->send(x->tail, request_left);
+        }
+        x->enter(http_exchange::impl::phase_kind::head, x->moved);
+        x->wanted = net_detail::direction::read;
+        while (!x->reader.head_done() && !x->reader.failed()) {
+            if (!x->more_likely) {
+                {
+                    const waiting_mark mark(*x);
+                    error_code ignored;
+                    co_await x->link->wire->ready(x->wanted, ignored);
+                }
+                const auto state = co_await asio::this_coro::cancellation_state;
+                x->after_wait(state.cancelled());
+            }
+            x->receive();
+        }
+        if (x->reader.head_done()) break;
+        if (!x->may_retry()) x->raise_failure();
+        x->start_over();
+        ++client->counts.retried;
+        co_await x->dial();
+        head_kept = false;
+    }
+    co_return http_exchange(std::move(x));
+}
+
+void http_client::close_idle() noexcept { impl_->pool.close_idle(); }
+
+http_client_stats http_client::stats() const noexcept
+{
+    http_client_stats s = impl_->counts;
+    s.stale_dropped = impl_->pool.stale_dropped();
+    s.open = impl_->pool.open();
+    s.idle = impl_->pool.idle();
+    s.waiting = impl_->pool.waiting();
+    return s;
+}
+
+any_io_executor http_client::get_executor() const noexcept { return impl_->executor; }
+const clock_ptr& http_client::clock() const noexcept { return impl_->time; }
+
+}  // namespace reagent::inline v0

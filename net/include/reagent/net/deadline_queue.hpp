@@ -2,7 +2,6 @@
 #include <reagent/base/clock.hpp>
 
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <vector>
 
@@ -21,6 +20,8 @@ protected:
     /// Called on the queue's executor when the entry's time has come, after it was unlinked. Answer a later time to be linked again (an idle
     /// limit whose bytes have moved), or `steady_time::max()`.
     virtual steady_time on_deadline(steady_time now) = 0;
+    /// The time it is linked for; meaningful while linked.
+    steady_time linked_for() const noexcept { return when_; }
 
 private:
     friend class deadline_queue;

@@ -49,15 +49,19 @@ public:
     http_exchange& operator=(http_exchange&&) noexcept;
     ~http_exchange();
     const http_head& head() const noexcept;
-    /// The next decoded body bytes (content coding removed); empty at the end of the body. The view lives until the next await of anything on
-    /// this executor and has `SIMDJSON_PADDING` (64) readable bytes behind it. Bytes already received are answered without suspending.
-    /// Errors: `timeout_error`, `error(errc::stream_truncated | transport_failed | body_too_large | bad_encoding | malformed_response)`.
-    /// Cancellation: terminal; the connection is closed.
+    /// The next decoded body bytes (content coding removed); empty at the end of the body. The view lives until the next read of this exchange or
+    /// the next await of anything on this executor, whichever comes first, and has `SIMDJSON_PADDING` (64) readable bytes behind it. Bytes already
+    /// received are answered without suspending.
+    /// Errors: `timeout_error`; `transport_error(errc::stream_truncated | body_too_large | bad_encoding | malformed_response | headers_too_large)`. A body
+    /// cut short is `stream_truncated` whatever cut it. Cancellation: terminal, `operation_aborted`; the connection is closed.
     awaitable<std::span<const char>> read_some();
-    /// As `read_some` without suspension: false when nothing is buffered (then await `read_some`).
+    /// As `read_some` without suspension: true with bytes, or with none at the end of the body; false when nothing is buffered or the body
+    /// failed (then await `read_some`).
     bool try_read_some(std::span<const char>& bytes);
+    /// `complete` once the end of the body has been received and handed out.
     body_end ended() const noexcept;
-    /// Gives the body up: the connection goes back to the pool if its end has already been received, else it is closed. `read_some` no more.
+    /// Gives the body up: the connection goes back to the pool if its end is already here, else it is closed. `read_some` no more. Views
+    /// handed out stay as long as they would.
     void finish() noexcept;
     std::chrono::nanoseconds connect_time() const noexcept;
     std::chrono::nanoseconds first_byte_time() const noexcept;
@@ -76,8 +80,9 @@ public:
     explicit http_client(any_io_executor ex, http_client_options options = {});
     /// Connects (or reuses), sends the request, reads the response head (1xx skipped). A reused connection that dies before the first response byte
     /// is replaced once by a fresh one. `request_left`, when given, is set as soon as a byte of the request was handed to the kernel.
-    /// Errors: as `http_exchange::read_some`, and `errc::resolve_failed | connect_failed | tls_failed | headers_too_large`.
-    /// Cancellation: terminal; the connection is closed.
+    /// Errors: `timeout_error` (`errc::pool_timeout` included); `validation_error` for a request that cannot be written, before any I/O;
+    /// `error(errc::resolve_failed)`; `transport_error(errc::connect_failed | tls_failed | transport_failed | headers_too_large | malformed_response)`, the
+    /// first and third retryable. A status is data, not an error. Cancellation: terminal, `operation_aborted`; the connection is closed.
     awaitable<http_exchange> open(http_request request, bool* request_left = nullptr);
     /// Closes idle connections. Exchanges under way are not touched.
     void close_idle() noexcept;

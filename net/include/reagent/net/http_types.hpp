@@ -1,6 +1,8 @@
 #pragma once
-#include <reagent/base/url.hpp>
+#include <reagent/base/asio.hpp>
 #include <reagent/base/clock.hpp>
+#include <reagent/base/error.hpp>
+#include <reagent/base/url.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -22,6 +24,8 @@ public:
     std::size_t size() const noexcept { return spans_.size(); }
     std::pair<std::string_view, std::string_view> operator[](std::size_t i) const noexcept;
     void clear() noexcept;
+    /// Makes room for `count` fields of `bytes` in all.
+    void reserve(std::size_t bytes, std::size_t count);
 
 private:
     struct span {
@@ -38,7 +42,7 @@ public:
     std::chrono::nanoseconds first_byte{0};                           ///< last request byte to end of response head
     std::chrono::nanoseconds idle = std::chrono::seconds(600);        ///< moved by bytes in either direction
     steady_time deadline = steady_time::max();                        ///< absolute, never moved
-    std::size_t max_head = 64 * 1024;                                 ///< bytes of a response head: errc::headers_too_large
+    std::size_t max_head = 64 * 1024;                                 ///< bytes of a response head, 1xx and trailers alike: errc::headers_too_large; 64 KiB at most
     std::uint64_t max_body = 64ull * 1024 * 1024;                     ///< decoded bytes; 0 off (streams): errc::body_too_large
 };
 
@@ -59,6 +63,20 @@ class http_head {
 public:
     unsigned status = 0;
     http_fields fields;
+};
+
+/// A fault below HTTP or of its framing, with what the system said: `cause()` is `ECONNREFUSED`, `ECONNRESET` and the like in the system category,
+/// or empty when the system had no part in it. `code()` stays the `errc`.
+class transport_error : public error {
+public:
+    transport_error(errc what, std::string message, bool retryable, error_code cause = {})
+        : error(what, std::move(message), retryable), cause_(cause)
+    {
+    }
+    const error_code& cause() const noexcept { return cause_; }
+
+private:
+    error_code cause_;
 };
 
 /// How a body ended, for those who judge it.

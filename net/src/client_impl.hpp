@@ -1,0 +1,160 @@
+#pragma once
+#include "parking.hpp"
+#include "pool_index.hpp"
+#include "response_reader.hpp"
+#include "transport.hpp"
+
+#include <reagent/base/address.hpp>
+#include <reagent/net/content_decoder.hpp>
+#include <reagent/net/deadline_queue.hpp>
+#include <reagent/net/http_client.hpp>
+
+#include <boost/asio/cancellation_signal.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace reagent::inline v0 {
+
+namespace net_detail {
+class socket_link;
+class tls_context;
+
+/// A connection of the pool.
+class connection final : public pooled {
+public:
+    connection(std::unique_ptr<transport> t, steady_time now) : wire(std::move(t)) { born = idle_since = now; }
+    ~connection() override { wire->farewell(); }
+    bool stale() noexcept override { return wire->stale(); }
+    std::unique_ptr<transport> wire;
+};
+
+/// `a + b` that stays at the end of time.
+inline steady_time later(steady_time a, duration b) noexcept { return b >= steady_time::max() - a ? steady_time::max() : a + b; }
+
+}  // namespace net_detail
+
+struct http_client::impl {
+    /// All reads of a client go through one buffer; what an exchange leaves in it is its own until another one reads.
+    static constexpr std::size_t scratch_size = 64 * 1024;
+    static constexpr std::size_t padding = 64;
+
+    impl(any_io_executor ex, http_client_options o);
+    ~impl();
+    /// The buffer, for `who` to read into: whatever another exchange has in it is moved out first.
+    char* borrow();
+    net_detail::tls_context& tls();
+
+    any_io_executor executor;
+    http_client_options options;
+    clock_ptr time;
+    resolver_ptr names;
+    std::unique_ptr<net_detail::tls_context> tls_;
+    net_detail::pool_index pool;
+    deadline_queue deadlines;
+    std::unique_ptr<char[]> scratch;
+    http_exchange::impl* tenant = nullptr;  // whose unread body bytes are in the scratch buffer
+    std::string head_buffer;                // the request head about to be sent
+    http_client_stats counts;
+};
+
+struct http_exchange::impl final : deadline_entry, net_detail::pool_waiter {
+    enum class phase_kind : std::uint8_t { none, pool, connect, send, head, body };
+
+    impl(std::shared_ptr<http_client::impl> c, http_request r);
+    ~impl() override;
+
+    // Limits (exchange_limits.cpp).
+    void enter(phase_kind p, steady_time now);
+    steady_time on_deadline(steady_time now) override;
+    struct due_limit {
+        steady_time when = steady_time::max();
+        errc which = errc::deadline;
+    };
+    due_limit due() const noexcept;
+    /// After an await: throws for the caller's cancellation first, then for a limit of ours.
+    void after_wait(asio::cancellation_type cancelled) const;
+    [[noreturn]] void throw_timeout() const;
+
+    // Connection (dial.cpp).
+    bool take_idle();
+    awaitable<void> obtain();
+    awaitable<void> dial();
+    awaitable<std::vector<ip_address>> look_up();
+    void granted(net_detail::pooled_ptr c) noexcept override;
+    void stop_waiting() noexcept;
+    void release(bool reusable) noexcept;
+
+    // Request and response (http_exchange.cpp).
+    bool send(std::string_view head, bool* request_left);
+    bool receive();
+    bool pull(char* buffer, std::size_t size);
+    void head_came();
+    bool take(std::span<const char>& out);
+    bool at_end();
+    void move_out();
+    void start_over() noexcept;
+    void abandon() noexcept;
+    void fail(errc what, std::string_view text, error_code cause = {});
+    void raise_failure() const;
+    std::string label() const;
+    bool may_retry() const noexcept { return reused && received == 0 && failure == errc::transport_failed; }
+
+    std::shared_ptr<http_client::impl> client;
+    http_request request;  // its views are not touched once the head has come
+    net_detail::pool_origin* origin = nullptr;
+    std::unique_ptr<net_detail::connection> link;
+
+    // What a coroutine of ours waits for, so that a limit can end the wait.
+    net_detail::parking* parked = nullptr;
+    net_detail::socket_link* dialling = nullptr;
+    asio::cancellation_signal* looking_up = nullptr;
+
+    steady_time started{}, phase_started{}, moved{};
+    std::chrono::nanoseconds connect_time{0}, first_byte_time{0};
+    errc expired{}, failure{};
+    phase_kind phase = phase_kind::none;
+    net_detail::direction wanted = net_detail::direction::read;
+    bool waiting = false;
+    bool has_slot = false, reused = false;
+    bool more_likely = false;  // the last read filled the buffer
+    bool finished = false;
+
+    net_detail::response_reader reader;
+    std::optional<content_decoder> decoder;
+    std::span<const char> pending;  // body bytes not handed out, in the scratch buffer or in tail
+    std::string unparsed;           // framing that is not complete yet
+    std::string tail, decoded;
+    std::uint64_t received = 0, body_bytes = 0;
+    std::size_t body_sent = 0;
+    std::string failure_text;
+    error_code failure_cause;
+};
+
+namespace net_detail {
+
+/// Says that a coroutine of the exchange waits, for as long as this lives.
+class waiting_mark {
+public:
+    explicit waiting_mark(http_exchange::impl& x) : x_(x) { x_.waiting = true; }
+    waiting_mark(http_exchange::impl& x, parking& p) : waiting_mark(x) { x_.parked = &p; }
+    waiting_mark(http_exchange::impl& x, socket_link& l) : waiting_mark(x) { x_.dialling = &l; }
+    waiting_mark(http_exchange::impl& x, asio::cancellation_signal& s) : waiting_mark(x) { x_.looking_up = &s; }
+    waiting_mark(const waiting_mark&) = delete;
+    waiting_mark& operator=(const waiting_mark&) = delete;
+    ~waiting_mark()
+    {
+        x_.waiting = false;
+        x_.parked = nullptr;
+        x_.dialling = nullptr;
+        x_.looking_up = nullptr;
+    }
+
+private:
+    http_exchange::impl& x_;
+};
+
+}  // namespace net_detail
+}  // namespace reagent::inline v0

@@ -1,0 +1,126 @@
+#include "request_writer.hpp"
+
+#include <array>
+#include <charconv>
+
+namespace reagent::inline v0::net_detail {
+namespace {
+
+constexpr std::array<bool, 256> make_token_table() noexcept
+{
+    std::array<bool, 256> t{};
+    for (unsigned c = '0'; c <= '9'; ++c) t[c] = true;
+    for (unsigned c = 'a'; c <= 'z'; ++c) t[c] = t[c - 32] = true;
+    for (const char c : std::string_view("!#$%&'*+-.^_`|~")) t[static_cast<unsigned char>(c)] = true;
+    return t;
+}
+constexpr std::array<bool, 256> token_table = make_token_table();
+
+bool is_token(std::string_view s) noexcept
+{
+    for (const char c : s)
+        if (!token_table[static_cast<unsigned char>(c)]) return false;
+    return !s.empty();
+}
+
+bool same_name(std::string_view a, std::string_view lower) noexcept
+{
+    if (a.size() != lower.size()) return false;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        const char c = a[i] >= 'A' && a[i] <= 'Z' ? static_cast<char>(a[i] + ('a' - 'A')) : a[i];
+        if (c != lower[i]) return false;
+    }
+    return true;
+}
+
+// What the caller's lines say that matters here.
+struct line_facts {
+    bool accept_encoding = false;
+};
+
+line_facts check_lines(std::string_view lines)
+{
+    line_facts facts;
+    while (!lines.empty()) {
+        const std::size_t end = lines.find("\r\n");
+        if (end == std::string_view::npos) throw validation_error("[http] header lines must each end with CRLF");
+        const std::string_view line = lines.substr(0, end);
+        lines.remove_prefix(end + 2);
+        const std::size_t colon = line.find(':');
+        const std::string_view name = line.substr(0, colon);
+        // The message never repeats the line: it may hold a key.
+        if (colon == std::string_view::npos || !is_token(name)) throw validation_error("[http] a header line has no valid field name");
+        for (const char c : line.substr(colon + 1)) {
+            const auto u = static_cast<unsigned char>(c);
+            if ((u < 0x20 && c != '\t') || u == 0x7f)
+                throw validation_error("[http] the header field " + std::string(name.substr(0, 64)) + " holds a control character");
+        }
+        switch (name.size()) {
+        case 4: if (same_name(name, "host")) throw validation_error("[http] the header field Host is set by the client"); break;
+        case 7: if (same_name(name, "trailer") || same_name(name, "upgrade")) throw validation_error("[http] Trailer and Upgrade are not supported"); break;
+        case 10: if (same_name(name, "connection")) throw validation_error("[http] the header field Connection is set by the client"); break;
+        case 14: if (same_name(name, "content-length")) throw validation_error("[http] the header field Content-Length is set by the client"); break;
+        case 15: if (same_name(name, "accept-encoding")) facts.accept_encoding = true; break;
+        case 17: if (same_name(name, "transfer-encoding")) throw validation_error("[http] the header field Transfer-Encoding is set by the client"); break;
+        default: break;
+        }
+    }
+    return facts;
+}
+
+void check_target(std::string_view target)
+{
+    if (!target.starts_with('/')) throw validation_error("[http] the request target must start with /");
+    for (const char c : target) {
+        const auto u = static_cast<unsigned char>(c);
+        if (u <= 0x20 || u == 0x7f) throw validation_error("[http] the request target holds a space or control character");
+    }
+}
+
+void check_host(std::string_view host)
+{
+    if (host.empty()) throw validation_error("[http] the URL has no host");
+    for (const char c : host) {
+        const auto u = static_cast<unsigned char>(c);
+        if (u <= 0x20 || u >= 0x7f || c == '/' || c == '@') throw validation_error("[http] the host name holds a character that may not stand there");
+    }
+}
+
+}  // namespace
+
+void write_request_head(std::string& out, const http_request& request)
+{
+    if (!is_token(request.method) || same_name(request.method, "connect"))
+        throw validation_error("[http] the method must be an HTTP token other than CONNECT");
+    const url& to = request.target;
+    check_target(to.target());
+    check_host(to.host());
+    const line_facts facts = check_lines(request.header_lines);
+
+    out.append(request.method).append(" ").append(to.target()).append(" HTTP/1.1\r\nHost: ");
+    const bool brackets = to.kind() == url::host_kind::ipv6;
+    if (brackets) out.push_back('[');
+    out.append(to.host());
+    if (brackets) out.push_back(']');
+    std::array<char, 24> digits;
+    const auto number = [&](std::uint64_t n) {
+        const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), n).ptr;
+        out.append(digits.data(), static_cast<std::size_t>(end - digits.data()));
+    };
+    if (!to.default_port()) {
+        out.push_back(':');
+        number(to.port());
+    }
+    out.append("\r\n").append(request.header_lines);
+    if (!facts.accept_encoding) out.append("Accept-Encoding: identity\r\n");
+    // A method that defines a body says that there is none, too (RFC 9110, section 8.6).
+    const bool says_length = !request.body.empty() || request.method == "POST" || request.method == "PUT" || request.method == "PATCH";
+    if (says_length) {
+        out.append("Content-Length: ");
+        number(request.body.size());
+        out.append("\r\n");
+    }
+    out.append("\r\n");
+}
+
+}  // namespace reagent::inline v0::net_detail

@@ -1,0 +1,144 @@
+#include "socket_link.hpp"
+
+#include <boost/asio/error.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace reagent::inline v0::net_detail {
+namespace {
+
+error_code system_error_of(int e) noexcept { return error_code(e, boost::system::system_category()); }
+
+class plain_transport final : public transport {
+public:
+    explicit plain_transport(std::unique_ptr<socket_link> link) : link_(std::move(link)), fd_(link_->fd()) {}
+
+    io_result try_read(char* to, std::size_t n) override
+    {
+        io_result r;
+        ssize_t got = 0;
+        do got = ::recv(fd_, to, n, 0);
+        while (got < 0 && errno == EINTR);
+        if (got > 0) {
+            r.status = io_status::ok;
+            r.bytes = static_cast<std::size_t>(got);
+        } else if (got == 0) {
+            r.status = io_status::closed;
+        } else if (errno != EAGAIN && errno != EWOULDBLOCK) {
+            r.status = io_status::failed;
+            r.error = system_error_of(errno);
+        }
+        return r;
+    }
+
+    io_result try_write(std::string_view a, std::string_view b) override
+    {
+        io_result r;
+        r.wanted = direction::write;
+        iovec parts[2] = {{const_cast<char*>(a.data()), a.size()}, {const_cast<char*>(b.data()), b.size()}};
+        msghdr message{};
+        message.msg_iov = parts;
+        message.msg_iovlen = 2;
+        ssize_t sent = 0;
+        do sent = ::sendmsg(fd_, &message, MSG_NOSIGNAL);
+        while (sent < 0 && errno == EINTR);
+        if (sent > 0) {
+            r.status = io_status::ok;
+            r.bytes = static_cast<std::size_t>(sent);
+        } else if (sent < 0 && errno != EAGAIN && errno != EWOULDBLOCK) {
+            r.status = io_status::failed;
+            r.error = system_error_of(errno);
+        }
+        return r;
+    }
+
+    io_result handshake() override
+    {
+        io_result r;
+        r.status = io_status::ok;
+        return r;
+    }
+
+    bool stale() noexcept override
+    {
+        char byte = 0;
+        const ssize_t got = ::recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+        return got >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
+    }
+
+    awaitable<void> ready(direction d, error_code& ec) override { return link_->ready(d, ec); }
+    void cancel() noexcept override { link_->cancel(); }
+
+private:
+    std::unique_ptr<socket_link> link_;
+    int fd_;
+};
+
+}  // namespace
+
+error_code socket_link::begin_connect(const ip_address& to, std::uint16_t port)
+{
+    const int fd = ::socket(to.is_v4() ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) return system_error_of(errno);
+    const int on = 1;
+    ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    error_code ec;
+    descriptor_.assign(fd, ec);
+    if (ec) {
+        ::close(fd);
+        return ec;
+    }
+    sockaddr_storage storage{};
+    socklen_t size = 0;
+    if (to.is_v4()) {
+        auto& v4 = reinterpret_cast<sockaddr_in&>(storage);
+        v4.sin_family = AF_INET;
+        v4.sin_port = htons(port);
+        v4.sin_addr.s_addr = htonl(to.v4_bits());
+        size = sizeof v4;
+    } else {
+        auto& v6 = reinterpret_cast<sockaddr_in6&>(storage);
+        v6.sin6_family = AF_INET6;
+        v6.sin6_port = htons(port);
+        std::memcpy(&v6.sin6_addr, to.bytes().data(), 16);
+        size = sizeof v6;
+    }
+    int status = 0;
+    do status = ::connect(fd, reinterpret_cast<const sockaddr*>(&storage), size);
+    while (status < 0 && errno == EINTR);
+    if (status == 0) return {};
+    return errno == EINPROGRESS ? error_code(asio::error::in_progress) : system_error_of(errno);
+}
+
+error_code socket_link::connect_result() noexcept
+{
+    int e = 0;
+    socklen_t size = sizeof e;
+    if (::getsockopt(fd(), SOL_SOCKET, SO_ERROR, &e, &size) < 0) e = errno;
+    return e == 0 ? error_code() : system_error_of(e);
+}
+
+awaitable<void> socket_link::ready(direction d, error_code& ec)
+{
+    return descriptor_.async_wait(d == direction::read ? asio::posix::descriptor_base::wait_read : asio::posix::descriptor_base::wait_write,
+                                  asio::redirect_error(asio::use_awaitable, ec));
+}
+
+void socket_link::cancel() noexcept
+{
+    error_code ignored;
+    descriptor_.cancel(ignored);
+}
+
+std::unique_ptr<transport> make_plain_transport(std::unique_ptr<socket_link> link) { return std::make_unique<plain_transport>(std::move(link)); }
+
+}  // namespace reagent::inline v0::net_detail
