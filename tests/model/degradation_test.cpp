@@ -10,11 +10,6 @@ namespace degradation_test {
 using namespace reagent;
 constexpr std::array<std::string_view, 2> shapes = {"A", "B"};
 
-}  // namespace degradation_test
-}  // namespace
-
-using namespace degradation_test;
-
 TEST(TemperatureFallback, ActsOnTheParameterNotOnItsValue)
 {
     for (const char* text : {"`temperature` is deprecated for this model.", "Unsupported value: 'temperature' does not support 0.2 with this model. Only the default (1) value is supported.",
@@ -95,3 +90,6 @@ TEST(ThinkingLadder, StatusOfAcceptedShapes)
     EXPECT_EQ(fixed.accepted(thinking_signal::seen), thinking_status::unsupported);
     EXPECT_FALSE(fixed.exhausted());
 }
+
+}  // namespace degradation_test
+}  // namespace

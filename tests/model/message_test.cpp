@@ -13,11 +13,6 @@ message_ptr parsed(std::string_view text)
     return message::from_json(json::parse_or_throw(text, "test"));
 }
 
-}  // namespace message_test
-}  // namespace
-
-using namespace message_test;
-
 TEST(Message, ProjectsTextRolesBothWays)
 {
     for (const char* text : {R"({"role":"system","content":"be terse"})", R"({"role":"user","content":"hi"})", R"({"role":"assistant","content":"ok"})",
@@ -145,3 +140,6 @@ TEST(CheckTranscript, ACallWithoutResultIsAFault)
     ASSERT_EQ(check_transcript(t).size(), 1U);
     EXPECT_EQ(check_transcript(t)[0], "messages[1]: call a has no result");
 }
+
+}  // namespace message_test
+}  // namespace

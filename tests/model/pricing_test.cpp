@@ -25,11 +25,6 @@ rates caller_rates(const char* text)
     return *rates::from_json(json::parse_or_throw(text, "test"), "rates");
 }
 
-}  // namespace pricing_test
-}  // namespace
-
-using namespace pricing_test;
-
 TEST(Pricing, TakesTheSurestSource)
 {
     const rates own = caller_rates(R"({"in":0.001,"out":0.002,"cacheReadMult":0.5})");
@@ -135,3 +130,6 @@ TEST(AttemptBound, CountsBytesAndImagesByTable)
     EXPECT_EQ(output_bound({}, "gpt-4o"), 16'384U);
     EXPECT_FALSE(output_bound({}, "m").has_value());
 }
+
+}  // namespace pricing_test
+}  // namespace

@@ -29,11 +29,6 @@ private:
     std::vector<attempt_outcome>& into_;
 };
 
-}  // namespace vocabulary_test
-}  // namespace
-
-using namespace vocabulary_test;
-
 TEST(EventBatch, ViewsHoldUntilTheNextClear)
 {
     event_batch batch;
@@ -183,3 +178,6 @@ TEST(Permit, SettlesOnceAndSpeaksForItselfWhenItDies)
     EXPECT_EQ(seen.size(), 3U);
     EXPECT_TRUE(permit().observe(usage()));
 }
+
+}  // namespace vocabulary_test
+}  // namespace
