@@ -14,6 +14,13 @@ constexpr std::size_t bytes_per_round = 1024 * 1024 / rounds;
 constexpr int repeats = 41;
 constexpr double limit = 1.5;
 
+std::string long_answer()
+{
+    std::string answer;
+    while (answer.size() < bytes_per_round - 300) answer += "A line of text with a \"quote\", and an umlaut: ä.\n";
+    return answer;
+}
+
 /// One round of a run: the model asks for a tool, the tool answers at length.
 void append_round(reagent::transcript& messages, int number)
 {
@@ -21,9 +28,7 @@ void append_round(reagent::transcript& messages, int number)
     std::vector<reagent::tool_call> calls;
     calls.emplace_back(id, "look_up", reagent::json::object().set("question", "part " + std::to_string(number)));
     messages.push_back(reagent::message::assistant("Looking that up.", std::move(calls)));
-    std::string answer;
-    while (answer.size() < bytes_per_round - 300) answer += "A line of text with a \"quote\", and an umlaut: ä.\n";
-    messages.push_back(reagent::message::tool_result(id, std::move(answer)));
+    messages.push_back(reagent::message::tool_result(id, long_answer()));
 }
 
 double median(std::vector<double> values)

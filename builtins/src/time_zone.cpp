@@ -47,7 +47,7 @@ std::string format_in_zone(system_time when, const std::string& zone)
 {
     const auto instant = date::floor<std::chrono::seconds>(when);
     date::sys_info info;
-    if (zone != "UTC") info = database().locate_zone(zone)->get_info(instant);
+    if (zone != "UTC") info = date::locate_zone(zone)->get_info(instant);
     else info.offset = std::chrono::seconds(0);
     const auto local = date::sys_seconds(instant.time_since_epoch() + info.offset);
     const auto offset = date::floor<std::chrono::minutes>(std::chrono::abs(info.offset));

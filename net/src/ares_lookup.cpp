@@ -39,7 +39,7 @@ struct ares_lookup::impl : std::enable_shared_from_this<impl> {
         bool reading = false, writing = false;             // what is being waited for
     };
 
-    explicit impl(any_io_executor e) : ex(e), retry_timer_(e), answer(e) {}
+    impl(any_io_executor e, const dns_options& o) : ex(e), asked(o), retry_timer_(e), answer(e) {}
 
     void open();
     void close() noexcept;
@@ -51,6 +51,7 @@ struct ares_lookup::impl : std::enable_shared_from_this<impl> {
     void process(int read_fd, int write_fd);
 
     any_io_executor ex;
+    dns_options asked;
     ares_channel channel = nullptr;
     std::map<int, std::shared_ptr<watched>> sockets;
     asio::steady_timer retry_timer_;  // c-ares' own repetitions
@@ -65,9 +66,14 @@ void ares_lookup::impl::open()
     ares_options options{};
     options.sock_state_cb = &impl::on_socket;
     options.sock_state_cb_data = this;
-    const int made = ares_init_options(&channel, &options, ARES_OPT_SOCK_STATE_CB);
+    options.timeout = static_cast<int>(asked.timeout.count());
+    options.tries = asked.tries;
+    int made = ares_init_options(&channel, &options, ARES_OPT_SOCK_STATE_CB | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES);
+    if (made != ARES_SUCCESS) channel = nullptr;
+    std::string servers;
+    for (const std::string& s : asked.servers) servers += (servers.empty() ? "" : ",") + s;
+    if (made == ARES_SUCCESS && !servers.empty()) made = ares_set_servers_ports_csv(channel, servers.c_str());
     if (made != ARES_SUCCESS) {
-        channel = nullptr;
         throw error(errc::resolve_failed, std::string("[resolver] c-ares cannot be set up: ") + ares_strerror(made));
     }
 }
@@ -165,7 +171,7 @@ void ares_lookup::impl::on_answer(void* self, int outcome, int, ares_addrinfo* f
     me.answer.wake();
 }
 
-ares_lookup::ares_lookup(any_io_executor ex) : impl_(std::make_shared<impl>(std::move(ex))) {}
+ares_lookup::ares_lookup(any_io_executor ex, const dns_options& options) : impl_(std::make_shared<impl>(std::move(ex), options)) {}
 
 ares_lookup::~ares_lookup() { impl_->close(); }
 

@@ -1,6 +1,7 @@
 #pragma once
 #include <reagent/base/address.hpp>
 #include <reagent/base/asio.hpp>
+#include <reagent/net/resolver.hpp>
 
 #include <memory>
 #include <string>
@@ -12,7 +13,7 @@ namespace reagent::inline v0::net_detail {
 /// its sockets and timers.
 class ares_lookup {
 public:
-    explicit ares_lookup(any_io_executor ex);
+    ares_lookup(any_io_executor ex, const dns_options& options);
     ares_lookup(const ares_lookup&) = delete;
     ares_lookup& operator=(const ares_lookup&) = delete;
     ~ares_lookup();

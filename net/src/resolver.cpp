@@ -15,7 +15,7 @@ bool is_localhost(std::string_view host) noexcept
 
 class system_resolver final : public resolver {
 public:
-    explicit system_resolver(any_io_executor ex) : ex_(std::move(ex)) {}
+    system_resolver(any_io_executor ex, dns_options options) : ex_(std::move(ex)), options_(std::move(options)) {}
 
     awaitable<std::vector<ip_address>> resolve(std::string host) override
     {
@@ -29,7 +29,7 @@ public:
         } else if (host.empty() || host.size() > 255) {
             throw error(errc::resolve_failed, "[resolver] a host name has 1 to 255 characters");
         } else {
-            net_detail::ares_lookup look_up(ex_);
+            net_detail::ares_lookup look_up(ex_, options_);
             found = co_await look_up.run(std::move(host));
         }
         co_return found;
@@ -37,10 +37,14 @@ public:
 
 private:
     any_io_executor ex_;
+    dns_options options_;
 };
 
 }  // namespace
 
-resolver_ptr make_system_resolver(any_io_executor ex) { return std::make_shared<system_resolver>(std::move(ex)); }
+resolver_ptr make_system_resolver(any_io_executor ex, dns_options options)
+{
+    return std::make_shared<system_resolver>(std::move(ex), std::move(options));
+}
 
 }  // namespace reagent::inline v0

@@ -112,7 +112,7 @@ TEST(Calculator, SizeIsBounded)
     EXPECT_EQ(answer("(2^4096)^15/(2^4096)^15"), "1");
     EXPECT_EQ(answer("(2^4096)^16"), "!too_large") << "65537 bits";
     EXPECT_EQ(answer("(2^-4096)^17"), "!too_large");
-    EXPECT_EQ(answer("(1+sqrt(2)-sqrt(2))^99999999"), "1") << "a double of one";
+    EXPECT_EQ(answer("(sqrt(2)/sqrt(2))^99999999"), "1") << "a double of one";
     EXPECT_EQ(answer("sqrt(2)^4097"), "!too_large");
     EXPECT_EQ(answer("1e99999999999999999999"), "!too_large");
 }

@@ -154,8 +154,11 @@ TEST(BudgetThreads, CancelStormsLeaveNothingHeld)
             storm_call& c = calls[static_cast<std::size_t>(i)];
             dice = dice * 1664525u + 1013904223u;
             const auto note = [&t](std::exception_ptr e) {
-                if (is_cancellation(e)) ++t.cancelled;
-                else EXPECT_FALSE(e);
+                if (is_cancellation(e)) {
+                    ++t.cancelled;
+                } else {
+                    EXPECT_FALSE(e);
+                }
             };
             asio::co_spawn(io[i], one_call(root, teams[dice % 5], budget_amount(usd("1")), budget_amount(usd("0.001")), static_cast<int>(dice >> 8) % 5, t),
                            asio::bind_cancellation_slot(c.stop.slot(), note));
@@ -196,7 +199,9 @@ TEST(BudgetThreads, ChildrenComeAndGoWhileOthersReserve)
         asio::post(io[i], [&, i] {
             budget deep = root.child("a").child("b", usd("1"));
             asio::co_spawn(io[i], one_call(root, deep, budget_amount(usd("0.9")), budget_amount(usd("0.001")), 1, t), note);
-            if (i % 100 == 0) EXPECT_NE(root.describe(), "");
+            if (i % 100 == 0) {
+                EXPECT_NE(root.describe(), "");
+            }
         });
     io.run();
     EXPECT_EQ(t.granted, callers);

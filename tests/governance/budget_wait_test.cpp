@@ -399,7 +399,7 @@ TEST(BudgetWait, CancellationAtEveryStepLeaksNothing)
 {
     for (int step = 0; step < 12; ++step)
         for (const int victim : {0, 1, 2, 3}) {
-            SCOPED_TRACE(testing::Message() << "step " << step << " victim " << victim);
+            SCOPED_TRACE(::testing::Message() << "step " << step << " victim " << victim);
             bench t;
             budget root("root", usd("10"));
             budget a = root.child("a", usd("6"));

@@ -122,12 +122,13 @@ private:
     int error_ = 0;
 };
 
-/// Connects and reads to the end on a context, counting its reads.
+/// Connects, sends, and reads to the end on a context, counting its reads.
 class async_reader {
 public:
-    async_reader(boost::asio::io_context& context, std::uint16_t port) : state_(std::make_shared<state>(context))
+    async_reader(boost::asio::io_context& context, std::uint16_t port, const std::string& request = {}) : state_(std::make_shared<state>(context))
     {
         state_->socket.connect({boost::asio::ip::address_v4::loopback(), port});
+        if (!request.empty()) state_->socket.send(boost::asio::buffer(request));
         next(state_);
     }
     bool ended() const noexcept { return state_->ended; }

@@ -1,1 +1,94 @@
-int main() {}
+#include "child_process.hpp"
+#include "commands.hpp"
+#include "terminal.hpp"
+#if __has_include("mock_command.hpp")
+#include "mock_command.hpp"
+#endif
+
+#include <reagent/base/error.hpp>
+#include <reagent/base/nearest.hpp>
+#include <reagent/base/version.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <string>
+
+namespace reagent_app {
+namespace {
+
+/// The innermost command that the line picked, for messages: `reagent tools invoke`.
+const CLI::App& picked(const CLI::App& root, std::string& path)
+{
+    const CLI::App* at = &root;
+    path = root.get_name();
+    while (!at->get_subcommands().empty()) {
+        at = at->get_subcommands().front();
+        path += " " + at->get_name();
+    }
+    return *at;
+}
+
+/// One line for a command line that cannot be used.
+std::string usage_message(const CLI::App& root, const CLI::ParseError& problem, int argc, char** argv)
+{
+    std::string path;
+    const CLI::App& at = picked(root, path);
+    std::string message = problem.what();
+    if (&at == &root && argc > 1 && argv[1][0] != '-') {
+        message = "there is no command \"" + std::string(argv[1]) + "\"";
+        std::vector<std::string> names;
+        for (const CLI::App* sub : root.get_subcommands([](const CLI::App*) { return true; })) names.push_back(sub->get_name());
+        if (const auto near = reagent::nearest_name(argv[1], names)) message += ", did you mean \"" + *near + "\"?";
+    }
+    return path + ": " + message + "; see " + path + " --help";
+}
+
+int run(int argc, char** argv)
+{
+    CLI::App root("Governed agents, many at once, over real HTTP", "reagent");
+    root.set_version_flag("--version", "reagent " REAGENT_VERSION);
+    root.require_subcommand(1);
+    root.footer("Exit status: 0 success, 1 the work failed, 2 bad usage or configuration.\n"
+                "Examples:\n  reagent run \"What is 17 * 23?\" --tools calculate\n  reagent demo");
+    // For our own children; not for people.
+    root.add_option_function<long>(std::string(die_with_parent_option), &die_with_parent)->group("");
+    int status = exit_ok;
+    add_run_command(root, status);
+#if __has_include("mock_command.hpp")
+    add_mock_command(root, status);
+#endif
+    add_demo_command(root, status);
+    add_models_command(root, status);
+    add_tools_command(root, status);
+    add_provider_command(root, status);
+    add_doctor_command(root, status);
+
+    terminal out;
+    try {
+        root.parse(argc, argv);
+    } catch (const CLI::Success& help) {
+        return root.exit(help);
+    } catch (const CLI::ParseError& e) {
+        out.note(usage_message(root, e, argc, argv));
+        return exit_usage;
+    } catch (const reagent::error& e) {
+        out.note("reagent: " + e.message());
+        const bool usage = e.code() == reagent::errc::invalid_config || e.code() == reagent::errc::invalid_argument || e.code() == reagent::errc::invalid_url ||
+                           e.code() == reagent::errc::tool_failed;
+        return usage ? exit_usage : exit_failed;
+    } catch (const std::exception& e) {
+        out.note(std::string("reagent: ") + e.what());
+        return exit_failed;
+    }
+    if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
+        out.note("reagent: standard output cannot be written");
+        return exit_failed;
+    }
+    return status;
+}
+
+}  // namespace
+}  // namespace reagent_app
+
+int main(int argc, char** argv) { return reagent_app::run(argc, argv); }

@@ -152,6 +152,8 @@ boost::system::error_code code_of(const std::exception_ptr& failure) noexcept
     } catch (const boost::system::system_error& e) {
         return e.code();
     } catch (const std::system_error& e) {
+        if (e.code().category() == std::generic_category()) return {e.code().value(), boost::system::generic_category()};
+        if (e.code().category() == std::system_category()) return {e.code().value(), boost::system::system_category()};
         return e.code();
     } catch (const std::bad_alloc&) {
         return boost::system::errc::make_error_code(boost::system::errc::not_enough_memory);

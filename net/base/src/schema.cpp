@@ -1,4 +1,5 @@
 #include "schema_adapter.hpp"
+#include "schema_text.hpp"
 #include "schema_words.hpp"
 
 #include <reagent/base/error.hpp>
@@ -10,102 +11,14 @@
 #include <valijson/validator.hpp>
 
 #include <algorithm>
-#include <regex>
 #include <set>
 
 namespace reagent::inline v0 {
-namespace {
-
-// valijson matches patterns with std::regex, which recurses once per character: longer text would run the stack over.
-constexpr std::size_t longest_matched_text = 4096;
-
-// Where patterns are: the nearest property names above them. `$defs` may be used anywhere, so they count for every name.
-struct pattern_places {
-    std::set<std::string, std::less<>> names;
-    bool anywhere = false;
-    bool keys = false;
-    std::string broken;  // the first pattern that is no regular expression
-
-    void try_pattern(const std::string& pattern, const std::string& name)
-    {
-        try {
-            const std::regex compiled(pattern);
-        } catch (const std::regex_error&) {
-            if (broken.empty()) broken = name + ": not a regular expression: " + pattern;
-        }
-    }
-    void scan(const json& schema, const std::string& name)
-    {
-        if (schema.is_array()) {
-            for (const json& s : schema.as_array()) scan(s, name);
-            return;
-        }
-        if (!schema.is_object()) return;
-        for (const json::member& m : schema.as_object()) {
-            if (m.first == "enum" || m.first == "const" || m.first == "default" || m.first == "examples") continue;
-            if (m.first == "pattern" && m.second.is_string()) {
-                names.insert(name);
-                try_pattern(m.second.as_string(), name);
-            } else if (m.first == "format") names.insert(name);
-            else if (m.first == "$defs" || m.first == "definitions") {
-                pattern_places inside;
-                inside.scan_members(m.second);
-                anywhere = anywhere || !inside.names.empty() || inside.anywhere;
-                keys = keys || inside.keys;
-                if (broken.empty()) broken = inside.broken;
-            } else if (m.first == "properties") scan_members(m.second);
-            else if (m.first == "patternProperties" && m.second.is_object()) {
-                keys = true;
-                for (const json::member& p : m.second.as_object()) try_pattern(p.first, name);
-                pattern_places inside;
-                inside.scan_members(m.second);
-                anywhere = anywhere || !inside.names.empty();
-            } else if (m.first == "propertyNames") {
-                keys = true;
-                scan(m.second, name);
-            } else if (m.first == "additionalProperties") {
-                pattern_places inside;
-                inside.scan(m.second, name);
-                anywhere = anywhere || !inside.names.empty() || inside.anywhere;
-            } else scan(m.second, name);
-        }
-    }
-    void scan_members(const json& members)
-    {
-        if (!members.is_object()) return;
-        for (const json::member& m : members.as_object()) scan(m.second, m.first);
-    }
-    bool none() const noexcept { return names.empty() && !anywhere && !keys; }
-
-    // The first text of the value that is too long for the pattern it may meet, as a path.
-    std::string too_long(const json& value, const std::string& name, const std::string& path) const
-    {
-        if (const std::string* s = value.get_string()) {
-            return s->size() > longest_matched_text && (anywhere || names.contains(name)) ? path : std::string();
-        }
-        if (value.is_array()) {
-            for (std::size_t i = 0; i < value.size(); ++i) {
-                std::string found = too_long(value[i], name, path + "[" + std::to_string(i) + "]");
-                if (!found.empty()) return found;
-            }
-        } else if (value.is_object()) {
-            for (const json::member& m : value.as_object()) {
-                if (keys && m.first.size() > longest_matched_text) return path;
-                std::string found = too_long(m.second, m.first, path == "value" ? m.first : path + "." + m.first);
-                if (!found.empty()) return found;
-            }
-        }
-        return {};
-    }
-};
-
-}  // namespace
-
 struct json_schema::impl {
     explicit impl(json s) : source(std::move(s)) {}
     json source;
     valijson::Schema compiled;
-    pattern_places patterns;
+    bool matches_keys = false;
 };
 
 boost::system::result<json_schema> json_schema::compile(const json& schema)
@@ -121,15 +34,17 @@ boost::system::result<json_schema> json_schema::compile(const json& schema, std:
         problem = "a schema must be an object, not " + std::string(schema.type_name());
         return bad;
     }
-    const auto made = std::make_shared<impl>(schema);
-    made->patterns.scan(schema, "");
-    if (!made->patterns.broken.empty()) {
-        problem = made->patterns.broken;
+    const base_detail::text_schema text(schema);
+    if (!text.problem.empty()) {
+        problem = text.problem;
         return bad;
     }
+    const auto made = std::make_shared<impl>(schema);
+    made->matches_keys = text.matches_keys;
     try {
         valijson::SchemaParser parser;
-        parser.populateSchema(base_detail::schema_adapter(made->source), made->compiled);
+        base_detail::add_text_constraints(parser);
+        parser.populateSchema(base_detail::schema_adapter(text.rewritten), made->compiled);
     } catch (const std::exception& e) {
         problem = e.what();
         return bad;
@@ -143,12 +58,10 @@ std::vector<std::string> json_schema::violations(const json& value) const
 {
     std::vector<std::string> out;
     if (!impl_) return out;
-    if (!impl_->patterns.none()) {
-        const std::string place = impl_->patterns.too_long(value, "", "value");
-        if (!place.empty()) {
-            out.push_back(place + ": is longer than the " + std::to_string(longest_matched_text) + " bytes that can be matched against its pattern");
-            return out;
-        }
+    std::string long_key;
+    if (impl_->matches_keys && base_detail::has_long_key(value, long_key)) {
+        out.push_back(long_key + ": the name is longer than the " + std::to_string(base_detail::longest_matched_key) + " bytes that can be matched against a pattern");
+        return out;
     }
     valijson::Validator validator;
     valijson::ValidationResults results;

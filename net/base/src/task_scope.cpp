@@ -16,9 +16,10 @@ namespace reagent::inline v0 {
 
 struct task_scope::impl {
     struct child;
+    struct join_place;
     using child_list = std::list<std::weak_ptr<child>>;
 
-    impl(any_io_executor e, log_sink l) : ex(e), log(std::move(l)), ended_cv(std::move(e), std::chrono::steady_clock::time_point::max()) {}
+    impl(any_io_executor e, log_sink l) : ex(std::move(e)), log(std::move(l)) {}
 
     void cancel()
     {
@@ -33,7 +34,9 @@ struct task_scope::impl {
 
     any_io_executor ex;
     log_sink log;
-    asio::steady_timer ended_cv;  // cancelled whenever a child has ended
+    // The waiting joins, each with a timer that is cancelled whenever a child has ended. The timers live in the frames of the joins: a scope
+    // may outlive its context, a timer may not.
+    std::list<asio::steady_timer*> joins;
     child_list children;
     bool cancelled = false;
 };
@@ -51,7 +54,7 @@ struct task_scope::impl::child {
     void on_end(const std::exception_ptr& failure)
     {
         leave();
-        scope->ended_cv.cancel();
+        for (asio::steady_timer* ended_cv : scope->joins) ended_cv->cancel();
         if (!failure || (scope->cancelled && is_cancellation(failure))) return;
         scope->log(log_level::error, "task " + name + " failed: " + message_of(failure));
     }
@@ -90,15 +93,31 @@ void task_scope::cancel() { impl_->cancel(); }
 
 std::size_t task_scope::size() const noexcept { return impl_->children.size(); }
 
+// One waiting join in the list of its scope.
+struct task_scope::impl::join_place {
+    explicit join_place(std::shared_ptr<impl> s) : ended_cv(s->ex, std::chrono::steady_clock::time_point::max()), scope(std::move(s))
+    {
+        place = scope->joins.insert(scope->joins.end(), &ended_cv);
+    }
+    join_place(const join_place&) = delete;
+    join_place& operator=(const join_place&) = delete;
+    ~join_place() { scope->joins.erase(place); }
+
+    asio::steady_timer ended_cv;
+    std::shared_ptr<impl> scope;
+    std::list<asio::steady_timer*>::iterator place;
+};
+
 // Under its own cancellation state: a cancelled join cancels the children and goes on waiting.
 awaitable<void> task_scope::join_body(std::shared_ptr<impl> self)
 {
     co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
     co_await asio::this_coro::throw_if_cancelled(false);
+    impl::join_place here(self);
     bool cancelled = false;
     while (!self->children.empty()) {
         error_code ignored;
-        co_await self->ended_cv.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+        co_await here.ended_cv.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
         const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
         if (cancelled || state.cancelled() == asio::cancellation_type::none) continue;
         cancelled = true;

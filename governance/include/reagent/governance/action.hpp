@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace reagent::inline v0 {
 
@@ -12,8 +13,13 @@ class action {
 public:
     action() = default;
     explicit action(json v) : value(std::move(v)) {}
+    /// `{type:"llm", args:{model}}`.
     static action llm(std::string_view model);
+    /// `{type:name, tool:name, args}`; a tool of a declared kind hands in that kind as `type`.
     static action tool(std::string_view name, json args);
+    static action tool(std::string_view name, std::string_view type, json args);
+    /// The `type`, empty when it is missing or no string.
+    std::string_view type() const noexcept;
     json value;
 };
 
@@ -23,6 +29,11 @@ enum class severity : std::uint8_t { action, halt };
 /// A terminal verdict of a gate.
 class decision {
 public:
+    decision() = default;
+    decision(outcome_kind o, reagent::severity s, std::string r, std::string why = {})
+        : outcome(o), level(s), rule(std::move(r)), reason(std::move(why))
+    {
+    }
     outcome_kind outcome = outcome_kind::allow;
     reagent::severity level = reagent::severity::action;
     std::string rule = "default";

@@ -2,6 +2,7 @@
 #include <reagent/base/address.hpp>
 #include <reagent/base/asio.hpp>
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,7 +19,15 @@ public:
 };
 using resolver_ptr = std::shared_ptr<resolver>;
 
+/// How names are asked for.
+class dns_options {
+public:
+    std::vector<std::string> servers;         ///< `address[:port]`; empty: as the system is configured
+    std::chrono::milliseconds timeout{2000};  ///< of the first try of each server; later tries wait longer
+    int tries = 3;
+};
+
 /// Literals without I/O, `localhost` to the loopback addresses, everything else by c-ares on `ex`. Not thread safe.
-resolver_ptr make_system_resolver(any_io_executor ex);
+resolver_ptr make_system_resolver(any_io_executor ex, dns_options options = {});
 
 }  // namespace reagent::inline v0

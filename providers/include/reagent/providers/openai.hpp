@@ -33,6 +33,8 @@ public:
     REAGENT_OPENAI_OPTION(key, secret, codec_.key)
     /// `/chat/completions` is joined to it: `https://api.openai.com/v1`.
     REAGENT_OPENAI_OPTION(base_url, url, codec_.base_url)
+    openai_options& base_url(std::string_view text) & { return base_url(url::parse_or_throw(text, "base URL")); }
+    openai_options&& base_url(std::string_view text) && { return std::move(base_url(text)); }
     /// Send `max_tokens` instead of `max_completion_tokens`.
     REAGENT_OPENAI_OPTION(legacy_max_tokens, bool, codec_.legacy_max_tokens)
     /// Ask streams for their usage; off for servers that reject it.

@@ -125,6 +125,7 @@ public:
     bool erase(std::string_view key);
     /// Appends to an array. A null value becomes an array first.
     json& push_back(json value) &;
+    json&& push_back(json value) && { return std::move(push_back(std::move(value))); }
 
     struct parse_options {
         parse_options() noexcept = default;

@@ -6,22 +6,27 @@
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include <functional>
 #include <type_traits>
 
 namespace reagent::inline v0 {
 
-template <class F>
-awaitable<std::invoke_result_t<F&>> run_blocking(F& work)
+namespace base_detail {
+// Erased: a coroutine frame that holds a local lambda's type draws a linkage warning from GCC.
+template <class R>
+awaitable<R> run_blocking(std::function<R()> work)
 {
     co_return work();
 }
+}  // namespace base_detail
 
 /// Runs blocking `work()` on `pool` and comes back to the caller's executor with its value or exception. Not cancellable once it runs.
 /// Lifetimes: `work` is taken by reference and must live until the await ends.
 template <class F>
 awaitable<std::invoke_result_t<F&>> offload(asio::thread_pool& pool, F& work)
 {
-    return asio::co_spawn(pool.get_executor(), run_blocking(work), asio::use_awaitable);
+    using value = std::invoke_result_t<F&>;
+    return asio::co_spawn(pool.get_executor(), base_detail::run_blocking<value>(std::ref(work)), asio::use_awaitable);
 }
 
 }  // namespace reagent::inline v0

@@ -57,6 +57,11 @@ public:
     const json* keep(json value);
     event& push(event_kind kind);
     event& push(event_kind kind, std::string_view payload);
+    /// Stamps every event with its round; a run does it for the events of its model calls.
+    void set_round(std::uint32_t round) noexcept
+    {
+        for (event& e : events_) e.round = round;
+    }
     /// Bytes of payload kept, for back-pressure limits.
     std::size_t bytes() const noexcept { return bytes_; }
 

@@ -51,6 +51,8 @@ public:
     agent on(any_io_executor ex) const;
     any_io_executor get_executor() const noexcept { return executor_; }
     const provider_ptr& provider() const noexcept;
+    /// Runs that started and have not ended, on all executors.
+    std::size_t live_runs() const noexcept;
     explicit operator bool() const noexcept { return core_ != nullptr; }
 
 private:

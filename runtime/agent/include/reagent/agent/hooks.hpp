@@ -59,6 +59,7 @@ private:
 /// Where an error reported to `on_error` came from (spec/loop-and-providers.md §13.1).
 class error_report {
 public:
+    error_report() = default;
     std::string source;           ///< `provider`, `halt`, `denied`, `stuck`, `callback:onToolCall`, `onToolResult`, `assemble`, …
     std::string message;
     json extra = json::object();  ///< `round`, `rule`, `tool`, … by source
@@ -69,6 +70,7 @@ public:
 /// A round that completed, after pricing and before it is classified, so truncated and refused rounds are metered too.
 class llm_report {
 public:
+    llm_report() = default;
     std::string run_id, model, provider;
     std::uint32_t round = 0;
     std::optional<reagent::usage> usage;
@@ -83,6 +85,7 @@ public:
 /// A tool call that ran to its end.
 class tool_report {
 public:
+    tool_report() = default;
     std::string run_id;
     tool_call call;
     tool_result result;
@@ -108,6 +111,7 @@ private:
 /// A point at which the transcript is whole: after each round and at the end. Sessions persist here.
 class commit_point {
 public:
+    commit_point() = default;
     std::string run_id;
     std::uint32_t round = 0;
     transcript messages;

@@ -13,6 +13,7 @@ namespace reagent::inline v0 {
 /// What a run counted (spec/loop-and-providers.md §13.3). `turns` are model rounds; tokens are cumulative.
 class run_metrics {
 public:
+    run_metrics() = default;
     std::uint64_t turns = 0;            ///< model rounds that completed
     std::uint64_t session_turns = 0;    ///< rounds inside a provider that owns its cycle
     std::uint64_t tool_calls = 0;       ///< calls the model made, unknown and denied ones included

@@ -46,6 +46,7 @@ public:
 /// What a running tool may use. Lives as long as the invocation.
 class tool_context {
 public:
+    tool_context() = default;
     any_io_executor executor;
     std::string run_id, call_id;
     steady_time deadline = steady_time::max();
@@ -60,10 +61,12 @@ using args_check = std::function<std::vector<std::string>(const json& args)>;
 /// Outcome of one invocation (spec/tools.md §2).
 class tool_source {
 public:
+    tool_source() = default;
     std::string url, title, snippet, date;
 };
 class tool_result {
 public:
+    tool_result() = default;
     std::string name;
     json args, value;                ///< `value` is what the tool returned
     bool completed = false;

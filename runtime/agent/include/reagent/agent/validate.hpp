@@ -20,6 +20,7 @@ public:
 /// spec/loop-and-providers.md §12.6.
 class validation_report {
 public:
+    validation_report() = default;
     bool provider_ok = false, store_ok = true, store_skipped = true, tools_ok = true;
     std::string provider_error, store_error;
     std::vector<std::string> tool_errors;

@@ -1,0 +1,188 @@
+#include "agent_config.hpp"
+
+#include "batch.hpp"
+
+#include <reagent/base/error.hpp>
+#include <reagent/base/nearest.hpp>
+
+#include <algorithm>
+#include <array>
+
+namespace reagent_app {
+namespace {
+
+using reagent::config_error;
+using reagent::json;
+
+constexpr std::array<std::string_view, 13> known_keys{"provider", "model", "baseUrl", "systemPrompt", "tools", "gate", "ungoverned", "budget", "rates",
+    "maxTokens", "timeoutMs", "deadlineMs", "toolConcurrency"};
+constexpr std::array<std::string_view, 2> budget_keys{"maxCostUsd", "maxTokens"};
+constexpr std::uint64_t longest_ms = 1'000ULL * 3600 * 24 * 365;
+
+/// One object of the file, with a name for messages.
+class section {
+public:
+    section(const json& j, std::string where) : json_(j), where_(std::move(where))
+    {
+        if (!j.is_object()) throw config_error(where_ + " must be an object, got " + std::string(j.type_name()));
+    }
+
+    template <class Keys>
+    void only(const Keys& keys) const
+    {
+        for (const json::member& m : json_.as_object()) {
+            if (std::ranges::find(keys, std::string_view(m.first)) != keys.end()) continue;
+            const auto near = reagent::nearest_name(m.first, keys);
+            std::string message = where_ + ": unknown key \"" + m.first + "\"";
+            if (near) message += ", did you mean \"" + *near + "\"?";
+            throw config_error(message);
+        }
+    }
+    /// Null counts as absent.
+    const json* find(std::string_view key) const
+    {
+        const json* value = json_.find(key);
+        return value && !value->is_null() ? value : nullptr;
+    }
+    [[noreturn]] void refuse(std::string_view key, std::string_view wanted, const json& got) const
+    {
+        std::string shown = got.dump();
+        if (shown.size() > 60) shown = std::string(got.type_name());
+        throw config_error(where_ + ": " + std::string(key) + " must be " + std::string(wanted) + ", got " + shown);
+    }
+    void text(std::string_view key, std::string& into, bool may_be_empty = false) const
+    {
+        const json* value = find(key);
+        if (!value) return;
+        if (!value->is_string() || (!may_be_empty && value->as_string().empty())) refuse(key, may_be_empty ? "a string" : "a string that is not empty", *value);
+        into = value->as_string();
+    }
+    std::optional<std::uint64_t> whole(std::string_view key, std::uint64_t least, std::uint64_t most) const
+    {
+        const json* value = find(key);
+        if (!value) return std::nullopt;
+        const auto n = value->get_uint64();
+        if (!n || *n < least || *n > most) refuse(key, "a whole number from " + std::to_string(least) + " to " + std::to_string(most), *value);
+        return n;
+    }
+    std::optional<std::chrono::milliseconds> span(std::string_view key) const
+    {
+        const auto n = whole(key, 0, longest_ms);
+        if (!n) return std::nullopt;
+        return std::chrono::milliseconds(*n);
+    }
+    const std::string& where() const noexcept { return where_; }
+
+private:
+    const json& json_;
+    std::string where_;
+};
+
+std::vector<std::string> tool_names(const section& file)
+{
+    std::vector<std::string> names;
+    const json* list = file.find("tools");
+    if (!list) return names;
+    if (!list->is_array()) file.refuse("tools", "a list of tool names", *list);
+    for (std::size_t i = 0; i < list->size(); ++i) {
+        const json& entry = (*list)[i];
+        const std::string key = "tools[" + std::to_string(i) + "]";
+        if (!entry.is_string() || entry.as_string().empty()) file.refuse(key, "the name of a tool", entry);
+        if (std::ranges::find(names, entry.as_string()) != names.end()) throw config_error(file.where() + ": " + key + " repeats \"" + entry.as_string() + "\"");
+        names.push_back(entry.as_string());
+    }
+    return names;
+}
+
+reagent::budget_caps read_budget(const section& file)
+{
+    reagent::budget_caps caps;
+    const json* value = file.find("budget");
+    if (!value) return caps;
+    const section budget(*value, file.where() + ": budget");
+    budget.only(budget_keys);
+    if (const json* cost = budget.find("maxCostUsd")) {
+        const auto dollars = cost->get_double();
+        // Nano-dollars in 64 bits end a little above nine milliards.
+        if (!dollars || !(*dollars >= 0) || *dollars > 9e9) budget.refuse("maxCostUsd", "an amount of dollars from 0 to 9000000000", *cost);
+        const auto exact = reagent::usd::parse(cost->as_number().text());
+        caps.cost = exact ? *exact : reagent::usd::from_double(*dollars);
+    }
+    caps.tokens = budget.whole("maxTokens", 0, std::uint64_t{1} << 53U);
+    return caps;
+}
+
+template <class T>
+std::optional<T> tighter(const std::optional<T>& a, const std::optional<T>& b)
+{
+    if (!a || !b) return a ? a : b;
+    return std::min(*a, *b);
+}
+
+}  // namespace
+
+agent_config agent_config::from_file(const std::string& path)
+{
+    const std::string text = read_text(path);
+    std::size_t offset = 0;
+    auto parsed = json::parse(text, {}, offset);
+    if (!parsed) throw config_error(path + ": not JSON at byte " + std::to_string(offset));
+    return from_json(*parsed, path);
+}
+
+agent_config agent_config::from_json(const json& j, const std::string& where)
+{
+    const section file(j, where);
+    file.only(known_keys);
+    agent_config c;
+    file.text("provider", c.provider);
+    file.text("model", c.model);
+    file.text("baseUrl", c.base_url);
+    file.text("systemPrompt", c.system_prompt, true);
+    c.tools = tool_names(file);
+    if (const json* gate = file.find("gate")) {
+        try {
+            c.gate = reagent::gate_policy::from_json(*gate);
+        } catch (const config_error& e) {
+            throw config_error(where + ": gate: " + e.message());
+        }
+    }
+    if (const json* ungoverned = file.find("ungoverned")) {
+        if (!ungoverned->is_bool()) file.refuse("ungoverned", "true or false", *ungoverned);
+        c.ungoverned = ungoverned->as_bool();
+    }
+    c.budget = read_budget(file);
+    if (const json* rates = file.find("rates")) {
+        try {
+            c.rates = reagent::rates::from_json(*rates, "rates");
+        } catch (const reagent::error& e) {
+            throw config_error(where + ": " + e.message());
+        }
+    }
+    c.max_tokens = file.whole("maxTokens", 1, std::uint64_t{1} << 53U);
+    c.timeout = file.span("timeoutMs");
+    c.deadline = file.span("deadlineMs");
+    if (const auto n = file.whole("toolConcurrency", 1, 1024)) c.tool_concurrency = static_cast<unsigned>(*n);
+    return c;
+}
+
+void agent_config::check(const std::string& where) const
+{
+    const std::string prefix = where.empty() ? "" : where + ": ";
+    if (provider != "openai") throw config_error(prefix + "provider \"" + provider + "\" is not known; the one there is, is \"openai\" (any OpenAI-compatible server, see baseUrl)");
+    if (!tools.empty() && !gate && !ungoverned)
+        throw config_error(prefix + "config has no `gate` block although it names tools; add \"gate\": {…} or say \"ungoverned\": true");
+}
+
+reagent::budget_caps agent_config::caps() const
+{
+    reagent::budget_caps both = budget;
+    if (gate) {
+        const reagent::budget_caps of_gate = gate->budget();
+        both.cost = tighter(both.cost, of_gate.cost);
+        both.tokens = tighter(both.tokens, of_gate.tokens);
+    }
+    return both;
+}
+
+}  // namespace reagent_app

@@ -1,0 +1,79 @@
+#include "run_state.hpp"
+
+#include <reagent/agent/agent.hpp>
+#include <reagent/agent/run.hpp>
+
+#include <stdexcept>
+
+namespace reagent::inline v0 {
+
+run& run::operator=(run&& other) noexcept
+{
+    if (this != &other) {
+        if (state_) state_->abandon();
+        state_ = std::move(other.state_);
+    }
+    return *this;
+}
+
+run::~run()
+{
+    if (state_) state_->abandon();
+}
+
+awaitable<bool> run::read(event_batch& batch)
+{
+    if (!state_) throw validation_error("[Run] read of an empty run handle");
+    return agent_detail::run_state::read(state_, &batch);
+}
+
+const run_result& run::result() const
+{
+    if (!state_ || !state_->finished()) throw validation_error("[Run] the result is there when read has answered false or close has returned");
+    return state_->result;
+}
+
+bool run::finished() const noexcept
+{
+    return state_ && state_->finished();
+}
+
+void run::stop() noexcept
+{
+    if (state_) state_->stop();
+}
+
+void run::cancel() noexcept
+{
+    if (state_) state_->cancel();
+}
+
+namespace agent_detail {
+namespace {
+
+awaitable<void> close_run(std::shared_ptr<run_state> state)
+{
+    if (!state) co_return;
+    state->abandon();
+    if (state->started()) co_await run_state::join(state);
+}
+
+}  // namespace
+
+awaitable<run_result> run_to_end(std::shared_ptr<const agent_core> core, any_io_executor ex, run_request request)
+{
+    const std::shared_ptr<run_state> state = run_state::make(std::move(core), std::move(ex), std::move(request));
+    state->unread();
+    co_await run_state::join(state);
+    if (state->failure()) std::rethrow_exception(state->failure());
+    co_return std::move(state->result);
+}
+
+}  // namespace agent_detail
+
+awaitable<void> run::close()
+{
+    return agent_detail::close_run(state_);
+}
+
+}  // namespace reagent::inline v0

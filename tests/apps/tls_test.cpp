@@ -1,0 +1,66 @@
+#include "program.hpp"
+
+#include <gmock/gmock.h>
+
+namespace reagent::apps_test {
+namespace {
+namespace tls_test {
+
+using ::testing::HasSubstr;
+
+/// A TLS server of the openssl program with a certificate of its own making for 127.0.0.1.
+class tls_server {
+public:
+    tls_server() : key_("", ".key"), certificate_("", ".pem")
+    {
+        program make("openssl", {"req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=reagent test", "-addext",
+                                 "subjectAltName=IP:127.0.0.1", "-keyout", key_.path(), "-out", certificate_.path()});
+        made = make.run();
+        server_ = std::make_unique<program>("openssl", std::vector<std::string>{"s_server", "-accept", "127.0.0.1:0", "-key", key_.path(), "-cert", certificate_.path(), "-www"});
+        server_->keep_input_open();
+        server_->start();
+        if (!server_->wait_for_output("ACCEPT 127.0.0.1:")) return;
+        const std::string& said = server_->output();
+        const std::size_t at = said.find("ACCEPT 127.0.0.1:") + 17;
+        base_url = "https://127.0.0.1:" + said.substr(at, said.find_first_not_of("0123456789", at) - at) + "/v1";
+    }
+    const std::string& certificate() const { return certificate_.path(); }
+    std::string base_url;
+    program_result made;
+
+private:
+    scratch_file key_, certificate_;
+    std::unique_ptr<program> server_;
+};
+
+TEST(Tls, AnUnknownAuthorityIsOneClearLine)
+{
+    const tls_server server;
+    ASSERT_EQ(server.made.status, 0) << server.made.err;
+    ASSERT_NE(server.base_url, "");
+    const program_result r = reagent_run({"run", "hello", "--base-url", server.base_url, "--model", "m"});
+    EXPECT_EQ(r.status, 1);
+    EXPECT_EQ(r.out, "");
+    EXPECT_EQ(r.messages().size(), 1U) << r.err;
+    EXPECT_THAT(r.err, HasSubstr("certificate"));
+
+    const scratch_file other(R"(-----BEGIN CERTIFICATE-----
+MIIBfTCCASOgAwIBAgIUB0m1r3n1gX0m1r3n1gX0m1r3n1gwCgYIKoZIzj0EAwIw
+-----END CERTIFICATE-----
+)", ".pem");
+    EXPECT_EQ(reagent_run({"run", "hello", "--base-url", server.base_url, "--model", "m", "--ca-file", other.path()}).status, 2) << "a broken bundle is bad configuration";
+}
+
+TEST(Tls, TheRightAuthorityIsTrusted)
+{
+    const tls_server server;
+    ASSERT_NE(server.base_url, "");
+    const program_result r = reagent_run({"run", "hello", "--base-url", server.base_url, "--model", "m", "--ca-file", server.certificate()});
+    // The server answers a page for people: the handshake went well, the answer is no chat completion.
+    EXPECT_EQ(r.status, 1);
+    EXPECT_THAT(r.err, ::testing::Not(HasSubstr("certificate")));
+}
+
+}  // namespace tls_test
+}  // namespace
+}  // namespace reagent::apps_test

@@ -1,0 +1,173 @@
+/// A TLS server of the tests: certificates made on the spot by the openssl program, one thread, one behaviour.
+#pragma once
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+namespace reagent::net_tests {
+
+/// A directory that goes away with the object.
+class scratch_directory {
+public:
+    scratch_directory()
+    {
+        std::string name = (std::filesystem::temp_directory_path() / "reagent-tls-XXXXXX").string();
+        if (!::mkdtemp(name.data())) throw std::runtime_error("mkdtemp");
+        path_ = name;
+    }
+    scratch_directory(const scratch_directory&) = delete;
+    scratch_directory& operator=(const scratch_directory&) = delete;
+    ~scratch_directory() { std::filesystem::remove_all(path_); }
+    std::string file(const std::string& name) const { return (path_ / name).string(); }
+    std::string path() const { return path_.string(); }
+
+private:
+    std::filesystem::path path_;
+};
+
+/// A root of our own and the certificates it signed: `good` for 127.0.0.1 and localhost, `expired`, `elsewhere` for another host, `self` signed
+/// by itself, `stranger` signed by a root nobody knows.
+class certificates {
+public:
+    certificates()
+    {
+        run("openssl req -x509 -newkey rsa:2048 -nodes -keyout root.key -out root.pem -days 2 -subj '/CN=Test root'");
+        run("openssl req -x509 -newkey rsa:2048 -nodes -keyout other.key -out other.pem -days 2 -subj '/CN=Other root'");
+        const std::string local = "subjectAltName=DNS:localhost,IP:127.0.0.1";
+        sign("good", local, "root", "-days 2");
+        sign("elsewhere", "subjectAltName=DNS:elsewhere.test", "root", "-days 2");
+        sign("stranger", local, "other", "-days 2");
+        run("openssl req -x509 -newkey rsa:2048 -nodes -keyout self.key -out self.pem -days 2 -subj '/CN=localhost' -addext '" + local + "'");
+        // `openssl x509` cannot set a past end, `openssl ca` can.
+        run("openssl req -newkey rsa:2048 -nodes -keyout expired.key -out expired.csr -subj '/CN=localhost'");
+        run("mkdir -p ca && : > ca/index.txt && echo 01 > ca/serial && printf '[ca]\\ndefault_ca=d\\n[d]\\ndatabase=ca/index.txt\\nserial=ca/serial\\nnew_certs_dir=ca\\n"
+            "default_md=sha256\\npolicy=p\\nx509_extensions=x\\n[p]\\ncommonName=supplied\\n[x]\\n" +
+            local + "\\n' > ca.cnf");
+        run("openssl ca -batch -config ca.cnf -cert root.pem -keyfile root.key -in expired.csr -out expired.pem -startdate 20200101000000Z -enddate 20200102000000Z -notext");
+    }
+    std::string pem(const std::string& name) const { return directory_.file(name + ".pem"); }
+    std::string key(const std::string& name) const { return directory_.file(name + ".key"); }
+    std::string directory() const { return directory_.path(); }
+    static const certificates& shared()
+    {
+        static const certificates c;
+        return c;
+    }
+
+private:
+    void sign(const std::string& name, const std::string& extension, const std::string& root, const std::string& validity)
+    {
+        run("openssl req -newkey rsa:2048 -nodes -keyout " + name + ".key -out " + name + ".csr -subj '/CN=" + name + "'");
+        run("printf '%s' '" + extension + "' > " + name + ".ext");
+        run("openssl x509 -req -in " + name + ".csr -CA " + root + ".pem -CAkey " + root + ".key -CAcreateserial -out " + name + ".pem " + validity + " -extfile " + name + ".ext");
+    }
+    void run(const std::string& command)
+    {
+        const std::string whole = "cd '" + directory_.path() + "' && (" + command + ") >>log 2>&1";
+        if (std::system(whole.c_str()) != 0) throw std::runtime_error("failed: " + command);
+    }
+    scratch_directory directory_;
+};
+
+enum class tls_end {
+    keep,      ///< further requests on the same connection
+    shutdown,  ///< close_notify, then FIN
+    cut,       ///< FIN without close_notify
+};
+
+/// Answers each request head with the same bytes.
+class tls_server {
+public:
+    tls_server(const std::string& certificate, std::string response, tls_end end, int max_version = TLS1_3_VERSION)
+        : response_(std::move(response)), end_(end), context_(SSL_CTX_new(TLS_server_method()))
+    {
+        const certificates& c = certificates::shared();
+        SSL_CTX_set_min_proto_version(context_, TLS1_VERSION);
+        SSL_CTX_set_max_proto_version(context_, max_version);
+        if (max_version < TLS1_2_VERSION) SSL_CTX_set_cipher_list(context_, "ALL:@SECLEVEL=0");
+        if (SSL_CTX_use_certificate_chain_file(context_, c.pem(certificate).c_str()) != 1 || SSL_CTX_use_PrivateKey_file(context_, c.key(certificate).c_str(), SSL_FILETYPE_PEM) != 1)
+            throw std::runtime_error("certificate");
+        listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        sockaddr_in at{};
+        at.sin_family = AF_INET;
+        at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        socklen_t size = sizeof at;
+        if (::bind(listener_, reinterpret_cast<sockaddr*>(&at), size) != 0 || ::listen(listener_, 64) != 0 ||
+            ::getsockname(listener_, reinterpret_cast<sockaddr*>(&at), &size) != 0)
+            throw std::runtime_error("listen");
+        port_ = ntohs(at.sin_port);
+        thread_ = std::thread([this] { serve(); });
+    }
+    tls_server(const tls_server&) = delete;
+    tls_server& operator=(const tls_server&) = delete;
+    ~tls_server()
+    {
+        ::shutdown(listener_, SHUT_RDWR);
+        const int client = connection_;
+        if (client >= 0) ::shutdown(client, SHUT_RDWR);
+        thread_.join();
+        ::close(listener_);
+        SSL_CTX_free(context_);
+    }
+    std::uint16_t port() const { return port_; }
+    int requests() const { return requests_; }
+    int notified() const { return notified_; }  ///< connections the client ended with close_notify
+    std::string server_name() const { return names_; }
+
+private:
+    void serve()
+    {
+        for (;;) {
+            const int fd = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+            if (fd < 0) return;
+            connection_ = fd;
+            SSL* ssl = SSL_new(context_);
+            SSL_set_fd(ssl, fd);
+            if (SSL_accept(ssl) == 1) talk(ssl);
+            connection_ = -1;
+            SSL_free(ssl);
+            ::close(fd);
+            ERR_clear_error();
+        }
+    }
+    void talk(SSL* ssl)
+    {
+        if (const char* name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name)) names_ = name;
+        std::string head;
+        char buffer[4096];
+        for (;;) {
+            const int n = SSL_read(ssl, buffer, sizeof buffer);
+            if (n <= 0) {
+                if (SSL_get_error(ssl, n) == SSL_ERROR_ZERO_RETURN) ++notified_;
+                return;
+            }
+            head.append(buffer, static_cast<std::size_t>(n));
+            if (head.find("\r\n\r\n") == std::string::npos) continue;
+            head.clear();
+            ++requests_;
+            SSL_write(ssl, response_.data(), static_cast<int>(response_.size()));
+            if (end_ == tls_end::shutdown) SSL_shutdown(ssl);
+            if (end_ != tls_end::keep) return;
+        }
+    }
+    std::string response_, names_;
+    tls_end end_;
+    SSL_CTX* context_;
+    int listener_ = -1;
+    std::atomic<int> connection_{-1}, requests_{0}, notified_{0};
+    std::uint16_t port_ = 0;
+    std::thread thread_;
+};
+
+}  // namespace reagent::net_tests

@@ -1,0 +1,356 @@
+#include "mock_session.hpp"
+
+#include <boost/asio/post.hpp>
+
+#include <sys/socket.h>
+
+namespace reagent::inline v0::testing_detail {
+
+namespace {
+
+constexpr std::size_t scratch_size = std::size_t{64} << 10;
+
+std::uint64_t mixed(std::uint64_t x)
+{
+    x += 0x9e3779b97f4a7c15U;
+    x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9U;
+    x = (x ^ (x >> 27U)) * 0x94d049bb133111ebU;
+    return x ^ (x >> 31U);
+}
+
+bool is_credential(std::string_view name) { return name == "authorization" || name == "x-api-key" || name == "api-key" || name == "cookie"; }
+
+std::string fault_name(const mock_fault& f)
+{
+    if (f.kind == mock_fault_kind::none) return {};
+    if (f.kind == mock_fault_kind::status) return std::to_string(f.status != 0 ? f.status : 500);
+    return std::string(to_string(f.kind));
+}
+
+}  // namespace
+
+mock_shared::mock_shared(any_io_executor executor, testing::mock_options o)
+    : ex(std::move(executor)),
+      options(std::move(o)),
+      clock(options.clock_ ? options.clock_ : clock::system()),
+      started(clock->now()),
+      ledger(options.input_rate_, options.output_rate_, options.max_journal_),
+      scratch(scratch_size, '\0'),
+      held(options.fixtures_.size()),
+      faulted(options.fixtures_.size())
+{
+}
+
+double mock_shared::ms_since_start() const { return std::chrono::duration<double, std::milli>(clock->now() - started).count(); }
+
+std::int64_t mock_shared::choose(const chat_facts& facts)
+{
+    for (std::size_t i = 0; i < options.fixtures_.size(); ++i) {
+        const testing::mock_match& m = options.fixtures_[i].match;
+        if (!holds(m, facts)) continue;
+        const std::uint64_t before = held[i]++;
+        if (m.sequence_index && *m.sequence_index != before) continue;
+        return static_cast<std::int64_t>(i);
+    }
+    return -1;
+}
+
+mock_fault mock_shared::choose_fault(std::int64_t fixture, std::uint64_t sequence)
+{
+    if (fixture >= 0) {
+        const auto i = static_cast<std::size_t>(fixture);
+        const mock_fault& own = options.fixtures_[i].fault;
+        if (own.kind != mock_fault_kind::none && faulted[i] < own.times) {
+            ++faulted[i];
+            return own;
+        }
+    }
+    if (options.fault_rates_.empty()) return {};
+    double draw = static_cast<double>(mixed(options.seed_ ^ mixed(sequence)) >> 11U) * 0x1.0p-53;
+    for (const auto& [fault, share] : options.fault_rates_) {
+        if (draw < share) return fault;
+        draw -= share;
+    }
+    return {};
+}
+
+void mock_shared::reap()
+{
+    std::vector<std::shared_ptr<mock_session>> gone;
+    for (const auto& [number, session] : live) {
+        if (session->abandoned()) gone.push_back(session);
+    }
+    for (const auto& session : gone) session->finish("client_fin");
+}
+
+mock_session::mock_session(std::shared_ptr<mock_shared> shared, boost::asio::ip::tcp::socket socket, std::uint64_t number)
+    : shared_(std::move(shared)), socket_(std::move(socket)), number_(number), reader_(shared_->options.max_body_)
+{
+}
+
+bool mock_session::abandoned()
+{
+    if (!busy_ || !chat_ || closed_) return false;
+    char byte = 0;
+    return ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+void mock_session::wait_read()
+{
+    socket_.async_wait(boost::asio::ip::tcp::socket::wait_read, [self = shared_from_this()](error_code ec) {
+        if (!ec && !self->closed_) self->on_readable();
+    });
+}
+
+void mock_session::on_readable()
+{
+    for (;;) {
+        error_code ec;
+        const std::size_t n = socket_.read_some(asio::buffer(shared_->scratch), ec);
+        if (ec == asio::error::would_block) break;
+        if (ec) {
+            finish(ec == asio::error::eof ? "client_fin" : "client_rst");
+            return;
+        }
+        if (!draining_) reader_.append(std::string_view(shared_->scratch).substr(0, n));
+        if (reader_.buffered() > shared_->options.max_body_ + 2 * mock_request_reader::max_head) {
+            finish("closed");
+            return;
+        }
+        if (n < shared_->scratch.size()) break;
+    }
+    if (!busy_ && !draining_) run();
+    if (!closed_) wait_read();
+}
+
+void mock_session::run()
+{
+    running_ = true;
+    while (!busy_ && !closed_ && !draining_) {
+        using state = mock_request_reader::state;
+        mock_request request;
+        const state s = reader_.next(request);
+        if (s == state::need_more) break;
+        switch (s) {
+            case state::ready: handle(std::move(request)); break;
+            case state::wants_continue: {
+                // A few bytes on an idle socket: they fit its buffer.
+                error_code ec;
+                socket_.write_some(asio::buffer(std::string_view("HTTP/1.1 100 Continue\r\n\r\n")), ec);
+                break;
+            }
+            case state::head_too_large: refuse(431, "the request head is larger than 64 KiB"); break;
+            case state::body_too_large: refuse(413, "the request body is larger than this server takes"); break;
+            default: refuse(400, "this is not an HTTP/1.1 request"); break;
+        }
+    }
+    running_ = false;
+}
+
+void mock_session::refuse(int status, std::string_view message)
+{
+    entry_.reset();
+    chat_ = false;
+    answer_plan p = plan_error(status, message, "invalid_request_error", "bad_request", false);
+    p.end = plan_end::close;
+    begin(std::move(p), {}, {});
+}
+
+void mock_session::handle(mock_request request)
+{
+    entry_.reset();
+    chat_ = false;
+    const std::string path = request.target.substr(0, request.target.find('?'));
+    const bool get = request.method == "GET";
+    answer_plan p;
+    if (path == "/health" && get) {
+        p = plan_body(200, "application/json", R"({"status":"ok"})", request.keep_alive);
+    } else if (path == "/__stats" && get) {
+        p = plan_body(200, "application/json", shared_->ledger.stats().to_json().dump(), request.keep_alive);
+    } else if (path == "/__journal" && get) {
+        std::string lines;
+        for (const mock_entry& e : shared_->ledger.journal()) lines += e.to_json().dump() + '\n';
+        p = plan_body(200, "application/x-ndjson", lines, request.keep_alive);
+    } else {
+        entry_ = std::make_shared<mock_entry>();
+        entry_->sequence = shared_->ledger.next_sequence();
+        entry_->connection = number_;
+        entry_->arrival_ms = shared_->ms_since_start();
+        entry_->method = request.method;
+        entry_->path = path;
+        for (auto& [name, value] : request.headers) entry_->headers.emplace_back(name, is_credential(name) ? "***" : value);
+        if (path == "/v1/chat/completions" && request.method == "POST") return chat(request, entry_);
+        if (path == "/v1/models" && get) {
+            json data = json::array();
+            std::vector<std::string> names = {"mock"};
+            for (const mock_fixture& f : shared_->options.fixtures_) {
+                if (f.match.model && std::find(names.begin(), names.end(), *f.match.model) == names.end()) names.push_back(*f.match.model);
+            }
+            for (const std::string& name : names) {
+                data.push_back(json::object().set("id", name).set("object", "model").set("created", 1'750'000'000).set("owned_by", "mock"));
+            }
+            p = plan_body(200, "application/json", json::object().set("object", "list").set("data", std::move(data)).dump(), request.keep_alive);
+        } else if (path == "/v1/chat/completions" || path == "/v1/models") {
+            p = plan_error(405, request.method + " is not for " + path, "invalid_request_error", "method_not_allowed", request.keep_alive);
+        } else {
+            p = plan_error(404, "this server has no " + path, "invalid_request_error", "unknown_url", request.keep_alive);
+        }
+        entry_->body = std::move(request.body);
+        entry_->status = p.status;
+        shared_->ledger.arrived(entry_, false);
+    }
+    if (!request.keep_alive) p.end = plan_end::close;
+    begin(std::move(p), {}, {});
+}
+
+void mock_session::chat(mock_request& request, const std::shared_ptr<mock_entry>& entry)
+{
+    const testing::mock_options& o = shared_->options;
+    chat_facts facts;
+    const std::string complaint = read_chat(request.body, facts);
+    entry->worst_input = request.body.size();
+    entry->worst_output = facts.max_tokens != 0 ? facts.max_tokens : o.default_max_tokens_;
+    entry->model = facts.model;
+    entry->stream = facts.stream;
+
+    answer_plan p;
+    std::chrono::milliseconds latency = o.latency_, gap = o.gap_;
+    if (!complaint.empty()) {
+        p = plan_error(400, complaint, "invalid_request_error", "bad_request", request.keep_alive);
+    } else {
+        entry->fixture = shared_->choose(facts);
+        const mock_fault fault = shared_->choose_fault(entry->fixture, entry->sequence);
+        entry->fault = fault_name(fault);
+        answer_request r;
+        r.sequence = entry->sequence;
+        r.body_bytes = request.body.size();
+        r.max_tokens = entry->worst_output;
+        r.chunk_size = o.chunk_size_;
+        r.keep_alive = request.keep_alive;
+        if (entry->fixture >= 0) {
+            const mock_fixture& f = o.fixtures_[static_cast<std::size_t>(entry->fixture)];
+            latency = f.latency.value_or(latency);
+            gap = f.gap.value_or(gap);
+            p = plan_answer(facts, f, fault, r);
+        } else {
+            p = plan_error(404, "no fixture matches this request", "invalid_request_error", "no_fixture_match", request.keep_alive);
+        }
+    }
+    if (!request.keep_alive && p.end == plan_end::keep) p.end = plan_end::close;
+    entry->body = std::move(request.body);
+    entry->status = p.status;
+    if (shared_->ledger.would_lead(entry->worst_input, entry->worst_output)) shared_->reap();
+    chat_ = true;
+    shared_->ledger.arrived(entry, true);
+    begin(std::move(p), latency, gap);
+}
+
+void mock_session::begin(answer_plan plan, std::chrono::milliseconds latency, std::chrono::milliseconds gap)
+{
+    plan_ = std::move(plan);
+    gap_ = gap;
+    sent_ = 0;
+    piece_ = 0;
+    busy_ = true;
+    if ((latency.count() > 0 || gap.count() > 0) && !pace_timer_) {
+        pace_timer_ = shared_->clock->make_timer(shared_->ex, [weak = weak_from_this()] {
+            if (const auto self = weak.lock(); self && !self->closed_) self->pump();
+        });
+    }
+    if (latency.count() > 0) {
+        pace_timer_->arm(shared_->clock->now() + latency);
+    } else {
+        pump();
+    }
+}
+
+bool mock_session::pause_after(std::size_t written_to)
+{
+    if (written_to >= plan_.bytes.size()) return false;
+    if (plan_.trickle) {
+        if (gap_.count() > 0) {
+            pace_timer_->arm(shared_->clock->now() + gap_);
+        } else {
+            asio::post(shared_->ex, [self = shared_from_this()] {
+                if (!self->closed_) self->pump();
+            });
+        }
+        return true;
+    }
+    if (gap_.count() == 0 || written_to < plan_.pieces[piece_]) return false;
+    ++piece_;
+    pace_timer_->arm(shared_->clock->now() + gap_);
+    return true;
+}
+
+void mock_session::pump()
+{
+    while (sent_ < plan_.bytes.size()) {
+        const std::size_t target = plan_.trickle ? sent_ + 1 : gap_.count() > 0 ? plan_.pieces[piece_] : plan_.bytes.size();
+        error_code ec;
+        const std::size_t n = socket_.write_some(asio::buffer(plan_.bytes.data() + sent_, target - sent_), ec);
+        if (ec == asio::error::would_block) {
+            socket_.async_wait(boost::asio::ip::tcp::socket::wait_write, [self = shared_from_this()](error_code e) {
+                if (!e && !self->closed_) self->pump();
+            });
+            return;
+        }
+        if (ec) {
+            finish("client_rst");
+            return;
+        }
+        sent_ += n;
+        if (pause_after(sent_)) return;
+    }
+    answered();
+}
+
+void mock_session::answered()
+{
+    switch (plan_.end) {
+        case plan_end::stall: return;
+        case plan_end::reset: finish("reset", true); return;
+        case plan_end::close: {
+            settle(plan_.full_size > sent_ ? "closed" : "complete");
+            // Our end first, the socket when the client has closed too: bytes of it still unread would turn the close into a reset.
+            draining_ = true;
+            error_code ignored;
+            socket_.shutdown(boost::asio::ip::tcp::socket::shutdown_send, ignored);
+            return;
+        }
+        case plan_end::keep: break;
+    }
+    settle("complete");
+    if (!running_) run();
+}
+
+void mock_session::settle(const char* how)
+{
+    if (!busy_) return;
+    busy_ = false;
+    if (entry_) {
+        // Of an answer that was cut, the part that went out counts; its input was read in any case.
+        const std::size_t full = std::max(plan_.full_size, plan_.bytes.size());
+        const std::uint64_t told = sent_ >= full ? plan_.output_tokens : plan_.output_tokens * sent_ / std::max<std::size_t>(full, 1);
+        const double duration = shared_->ms_since_start() - entry_->arrival_ms;
+        shared_->ledger.ended(entry_, chat_, plan_.input_tokens, told, how, sent_, duration);
+        if (shared_->options.on_entry_) shared_->options.on_entry_(*entry_);
+    }
+    entry_.reset();
+    plan_ = answer_plan();
+}
+
+void mock_session::finish(const char* how, bool with_reset)
+{
+    if (closed_) return;
+    const auto self = shared_from_this();  // the map below may hold the last reference
+    closed_ = true;
+    settle(how);
+    if (pace_timer_) pace_timer_->disarm();
+    error_code ignored;
+    if (with_reset) socket_.set_option(asio::socket_base::linger(true, 0), ignored);
+    socket_.close(ignored);
+    shared_->live.erase(number_);
+}
+
+}  // namespace reagent::inline v0::testing_detail
