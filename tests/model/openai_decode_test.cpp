@@ -213,7 +213,7 @@ TEST(OpenaiDecode, Case_B3_EmptyArgumentsDoNotCrashTheRun)
 
 TEST(OpenaiDecode, Case_B5_NumbersSurviveTheWire)
 {
-    for (const std::string number : {"9007199254740993", "9223372036854775807", "18446744073709551615", "-0.0"}) {
+    for (const std::string number : {"9007199254740993", "9223372036854775807", "18446744073709551615", "-0.0", "1.50"}) {
         decoding text, value;
         text.event(R"({"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"id\":)" + number + R"(}"}}]},"finish_reason":"stop"}]})");
         text.event("[DONE]");

@@ -47,7 +47,11 @@ std::string_view to_string(thinking_status s) noexcept;
 class time_limit {
 public:
     time_limit() = default;                                                          ///< inherit
-    time_limit(std::chrono::nanoseconds d) : set_(true), span_(d) {}                 ///< zero is off
+    template <class Rep, class Period>
+    time_limit(std::chrono::duration<Rep, Period> d)                                 ///< zero is off
+        : set_(true), span_(std::chrono::duration_cast<std::chrono::nanoseconds>(d))
+    {
+    }
     static time_limit off() { return time_limit(std::chrono::nanoseconds(0)); }
     bool inherits() const noexcept { return !set_; }
     std::chrono::nanoseconds span() const noexcept { return span_; }
