@@ -99,11 +99,16 @@ std::string drop_largest(json line, std::size_t limit)
     while (too_big(text, limit)) {
         const json::member* largest = nullptr;
         std::size_t size = 0;
-        for (const json::member& m : line.as_object())
-            if (const std::size_t n = droppable(m.first) ? m.first.size() + m.second.dump().size() : 0; n > size) {
-                largest = &m;
-                size = n;
+        for (const bool bodies : {false, true}) {  // the kind and the spend go last
+            for (const json::member& m : line.as_object()) {
+                const std::size_t n = droppable(m.first) && among(body_fields, m.first) == bodies ? m.first.size() + m.second.dump().size() : 0;
+                if (n > size) {
+                    largest = &m;
+                    size = n;
+                }
             }
+            if (largest) break;
+        }
         if (!largest) break;
         ++keys;
         bytes += size;
