@@ -87,6 +87,8 @@ function(reagent_tests name)
     target_link_libraries(${target} PRIVATE ${arg_LINK} reagent::testing GTest::gmock GTest::gtest_main reagent_build)
     target_include_directories(${target} PRIVATE ${arg_PRIVATE_DIRS})
     target_compile_definitions(${target} PRIVATE REAGENT_SOURCE_DIR="${PROJECT_SOURCE_DIR}" REAGENT_BINARY_DIR="${PROJECT_BINARY_DIR}" ${arg_DEFINITIONS})
+    # In a unity unit every test file is an included one, and GCC warns of its anonymous namespaces.
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 4)
     reagent_use_quick(${target})
     include(GoogleTest)
