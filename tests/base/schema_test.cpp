@@ -52,6 +52,7 @@ TEST(JsonSchema, NamesEveryBadFieldInWordsToActOn)
         UnorderedElementsAre("tags: must have at most 2 elements", "who.age: must be integer, got \"x\""));
     EXPECT_THAT(check(refund, R"({"order_id":"abc","amount":1,"tags":["a","a"],"any":"x"})"),
         UnorderedElementsAre("tags: must not hold the same element twice", "any: must be integer or boolean, got \"x\""));
+    EXPECT_THAT(check(refund, R"({"order_id":"abc","amount":1,"it's":1})"), ElementsAre(testing::StartsWith("it's: is not a known field")));
     EXPECT_THAT(check(refund, "[]"), ElementsAre("value: must be object, got an array"));
     EXPECT_THAT(check(refund, "\"x\""), ElementsAre("value: must be object, got \"x\""));
 }
@@ -115,7 +116,7 @@ TEST(JsonSchema, UnusableSchemasSayWhy)
     std::string problem;
     EXPECT_FALSE(json_schema::compile(parsed(R"({"properties":{"a":{"pattern":"("}}})"), problem).has_value());
     EXPECT_EQ(problem, "a: unusable pattern (: missing ): (");
-    EXPECT_FALSE(json_schema::compile(parsed(R"({"properties":{"a":{"pattern":"a(?=b)"}}})"), problem).has_value());
+    EXPECT_FALSE(json_schema::compile(parsed(R"x({"properties":{"a":{"pattern":"a(?=b)"}}})x"), problem).has_value());
     EXPECT_FALSE(json_schema::compile(parsed(R"({"patternProperties":{"(":{}}})"), problem).has_value());
 }
 

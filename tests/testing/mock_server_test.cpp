@@ -221,6 +221,7 @@ TEST(MockServer, Fault429CarriesRetryAfterAndLastsItsTimes)
     EXPECT_NE(a.head.find("Retry-After: 3"), std::string::npos);
     EXPECT_EQ(a.parsed()["error"]["type"], json("rate_limit_error"));
     EXPECT_EQ(ask(server, post(chat_body("x"))).status, 200);
+    ASSERT_TRUE(server.wait_until([](const mock_stats& s) { return s.answered == 2; }));
     EXPECT_EQ(server.stats().faults.at("429"), 1u);
     EXPECT_EQ(server.stats().output_tokens, 1u) << "an error uses nothing";
 }
@@ -431,6 +432,7 @@ TEST(MockServer, ExposureIsTheWorstCaseOfOpenRequestsPlusTheUsageOfAnsweredOnes)
     const std::string small = chat_body("x");
     ask(server, post(small));
     EXPECT_EQ(server.journal()[0].exposure, price(small.size(), 100)) << "at its arrival a request stands at its worst";
+    ASSERT_TRUE(server.wait_until([](const mock_stats& s) { return s.answered == 1; }));
     EXPECT_EQ(server.stats().exposure, price(3, 4)) << "answered, it stands at its usage";
 
     const std::string hang = chat_body("hang");
@@ -448,9 +450,12 @@ TEST(MockServer, ExposureIsTheWorstCaseOfOpenRequestsPlusTheUsageOfAnsweredOnes)
 
     // A client that has gone before the next arrival no longer stands at its worst.
     client.reset();
-    ask(server, post(worst));
-    ASSERT_TRUE(server.wait_until([](const mock_stats& s) { return s.open == 0; }));
-    EXPECT_EQ(server.stats().max_exposure, price(3, 4) + price(1, 0) + price(worst.size(), 50) + price(worst.size(), 50));
+    const std::string large = chat_body("worst", false, R"(,"max_completion_tokens":400)");
+    ask(server, post(large));
+    EXPECT_EQ(server.journal()[3].exposure, price(3, 4) + price(1, 0) + price(worst.size(), 50) + price(large.size(), 400));
+    EXPECT_EQ(server.journal()[3].open, 1u);
+    EXPECT_EQ(server.stats().max_exposure, server.journal()[3].exposure);
+    EXPECT_EQ(server.journal()[1].end, "client_fin");
 }
 
 TEST(MockServer, TwoHundredStreamsAtOnceOnASharedContext)

@@ -79,9 +79,9 @@ public:
     {
         std::string out = read_until("\r\n\r\n");
         if (out.find("chunked") != std::string::npos) return out + read_until("0\r\n\r\n");
-        const std::size_t at = out.find("ontent-length: ");
+        const std::size_t at = out.find("ength: ");  // of content-length, however its letters are cased
         if (at == std::string::npos) return out + read_all();
-        return out + read(std::strtoull(out.c_str() + at + 15, nullptr, 10));
+        return out + read(std::strtoull(out.c_str() + at + 7, nullptr, 10));
     }
     bool readable(int wait_ms = 0)
     {

@@ -54,11 +54,12 @@ std::string listed(const json::array_type& values)
 
 std::string bound(const json& schema, std::string_view key) { return schema[key].is_number() ? schema[key].as_number().text() : std::string("the limit"); }
 
-std::string quoted_part(std::string_view sentence)
+// The name in the last pair of quotes after `from`, which ends valijson's sentence; a name may hold quotes itself.
+std::string quoted_name(std::string_view sentence, std::string_view from)
 {
-    const std::size_t from = sentence.find('\'');
-    const std::size_t to = sentence.rfind('\'');
-    return from == to ? std::string() : std::string(sentence.substr(from + 1, to - from - 1));
+    const std::size_t open = sentence.find('\'', sentence.find(from) + from.size());
+    const std::size_t close = sentence.rfind('\'');
+    return open >= close ? std::string() : untrusted_text(sentence.substr(open + 1, close - open - 1), 100);
 }
 
 }  // namespace
@@ -118,13 +119,13 @@ std::string violation_in_words(const violation_place& place, std::string_view se
                                                                                                : shown(place.value()));
     const std::string wanted = wanted_by(schema);
 
-    if (is("Missing required property")) return place.path_to(quoted_part(sentence)) + ": is required but missing";
+    if (is("Missing required property")) return place.path_to(quoted_name(sentence, "property")) + ": is required but missing";
     if (is("Object contains a property")) {
         std::string known;
         if (schema["properties"].is_object()) {
             for (const json::member& m : schema["properties"].as_object()) known += (known.empty() ? "" : ", ") + m.first;
         }
-        return place.path_to(untrusted_text(quoted_part(sentence), 100)) + ": is not a known field" +
+        return place.path_to(quoted_name(sentence, "constraints:")) + ": is not a known field" +
                (known.empty() ? std::string() : "; known fields are " + untrusted_text(known, 400));
     }
     if (is("Value type not permitted")) return say("must be " + (wanted.empty() ? "of another type" : wanted) + got);

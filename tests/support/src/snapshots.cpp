@@ -66,7 +66,9 @@ signal_snapshot signal_snapshot::take()
         if (::sigaction(n, nullptr, &action) != 0) continue;
         static_assert(sizeof action.sa_handler == sizeof e.handler);
         std::memcpy(&e.handler, &action.sa_handler, sizeof e.handler);
-        e.flags = action.sa_flags;
+        // The C library's own mark on every handler it installs, kept when the default is put back.
+        constexpr int sa_restorer = 0x04000000;
+        e.flags = action.sa_flags & ~sa_restorer;
         for (int m = 1; m <= SIGRTMAX; ++m) e.mask += ::sigismember(&action.sa_mask, m) == 1 ? '1' : '0';
         e.blocked = ::sigismember(&blocked, n) == 1;
     }
