@@ -11,6 +11,8 @@
 namespace reagent::inline v0 {
 namespace {
 
+constexpr std::size_t listed_names = 50;
+
 [[noreturn]] void refuse(std::string message) { throw tool_error("bad_options", std::move(message)); }
 
 const std::string* text_option(const json& options, std::string_view tool_name, std::string_view key)
@@ -83,14 +85,11 @@ tool builtin_registry::make(std::string_view name, const json& options) const
 {
     for (const auto& [known, factory] : factories_)
         if (known == name) return factory(options);
-    std::string message = "there is no tool \"" + std::string(name.substr(0, 100)) + "\"";
-    if (const auto near = nearest_name(name, names())) {
-        message += ", did you mean \"" + *near + "\"?";
-    } else {
-        message += "; known are ";
-        const std::vector<std::string> all = names();
-        for (std::size_t i = 0; i < all.size(); ++i) message += (i ? ", " : "") + all[i];
-    }
+    const std::vector<std::string> all = names();
+    std::string message = "there is no tool \"" + std::string(name.substr(0, 100)) + "\"; there are ";
+    for (std::size_t i = 0; i < all.size() && i < listed_names; ++i) message += (i ? ", " : "") + all[i];
+    if (all.size() > listed_names) message += " and " + std::to_string(all.size() - listed_names) + " more";
+    if (const auto near = nearest_name(name, all, 2)) message += "; did you mean \"" + *near + "\"?";
     throw tool_error("unknown_tool", std::move(message));
 }
 

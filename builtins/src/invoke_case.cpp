@@ -29,6 +29,16 @@ json refusal(std::string_view kind, std::string_view code, std::string_view mess
 }
 json usage_error(std::string_view message) { return refusal("usage", {}, message); }
 
+json unknown_tool(std::string name, json args, std::string why)
+{
+    tool_result result;
+    result.name = std::move(name);
+    result.args = std::move(args);
+    result.code = "unknown_tool";
+    result.error = std::move(why);
+    return result.to_json();
+}
+
 json invoke_alone(const tool& subject, json args, clock_ptr clock)
 {
     asio::io_context io(1);
@@ -69,6 +79,8 @@ json invoke_case(const json& in, const builtin_registry& registry)
         const tool subject = registry.make(*name, options ? *options : json::object());
         return invoke_alone(subject, args ? *args : json::object(), std::move(clock));
     } catch (const tool_error& e) {
+        // An unknown name is a failed result, as a model that calls one gets it (spec/tools.md §3.2).
+        if (e.tool_code() == "unknown_tool") return unknown_tool(*name, args ? *args : json::object(), e.message());
         return refusal("tool", e.tool_code(), e.message());
     } catch (const std::exception& e) {
         return refusal("tool", "tool_error", e.what());

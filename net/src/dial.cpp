@@ -2,6 +2,7 @@
 #include "socket_link.hpp"
 #include "tls.hpp"
 
+#include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/error.hpp>
@@ -19,6 +20,24 @@ using net_detail::parking;
 using net_detail::socket_link;
 using net_detail::transport;
 using net_detail::waiting_mark;
+
+namespace {
+
+using addresses = std::vector<ip_address>;
+
+// Runs `work` until its end; both the caller's cancellation and `stop` cancel it.
+awaitable<addresses> stoppable(any_io_executor ex, awaitable<addresses> work, asio::cancellation_signal& stop)
+{
+    return asio::async_initiate<const asio::use_awaitable_t<>&, void(std::exception_ptr, addresses)>(
+        [ex, &stop](auto handler, awaitable<addresses> w) {
+            auto slot = asio::get_associated_cancellation_slot(handler);
+            if (slot.is_connected()) slot.assign([&stop](asio::cancellation_type type) { stop.emit(type); });
+            asio::co_spawn(ex, std::move(w), asio::bind_cancellation_slot(stop.slot(), std::move(handler)));
+        },
+        asio::use_awaitable, std::move(work));
+}
+
+}  // namespace
 
 bool http_exchange::impl::take_idle()
 {
@@ -82,22 +101,16 @@ awaitable<void> http_exchange::impl::obtain()
 // The resolver runs as a coroutine of its own, so that the connect limit can end it without touching the caller's cancellation.
 awaitable<std::vector<ip_address>> http_exchange::impl::look_up()
 {
-    const auto before = co_await asio::this_coro::cancellation_state;
-    after_wait(before.cancelled());
+    asio::cancellation_signal stop;
     std::vector<ip_address> found;
     std::exception_ptr trouble;
-    asio::cancellation_signal stop;
-    parking answer(client->executor);
-    asio::co_spawn(client->executor, client->names->resolve(request.target.host()),
-                   asio::bind_cancellation_slot(stop.slot(), [&](std::exception_ptr e, std::vector<ip_address> addresses) {
-                       trouble = e;
-                       found = std::move(addresses);
-                       answer.wake();
-                   }));
-    std::function<void()> end_it = [&stop] { stop.emit(asio::cancellation_type::terminal); };
     {
         const waiting_mark mark(*this, stop);
-        co_await answer.wait(std::move(end_it));
+        try {
+            found = co_await stoppable(client->executor, client->names->resolve(request.target.host()), stop);
+        } catch (...) {
+            trouble = std::current_exception();
+        }
     }
     const auto state = co_await asio::this_coro::cancellation_state;
     after_wait(state.cancelled());
@@ -111,16 +124,16 @@ awaitable<void> http_exchange::impl::dial()
     enter(phase_kind::connect, begun);
     const url& to = request.target;
     const bool literal = to.kind() != url::host_kind::name;
-    std::vector<ip_address> addresses;
+    addresses candidates;
     if (literal) {
-        if (const auto address = ip_address::parse(to.host())) addresses.push_back(*address);
+        if (const auto address = ip_address::parse(to.host())) candidates.push_back(*address);
     } else {
-        addresses = co_await look_up();
+        candidates = co_await look_up();
     }
     // One after the other in the resolver's order; racing the families (RFC 8305) would replace this loop.
     std::unique_ptr<socket_link> connected;
     error_code last = asio::error::host_not_found;
-    for (const ip_address& address : addresses) {
+    for (const ip_address& address : candidates) {
         auto attempt = std::make_unique<socket_link>(client->executor);
         last = attempt->begin_connect(address, to.port());
         if (last == asio::error::in_progress) {

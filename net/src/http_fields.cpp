@@ -3,9 +3,9 @@
 namespace reagent::inline v0 {
 namespace {
 
+// Of names of one length.
 bool same_name(std::string_view a, std::string_view b) noexcept
 {
-    if (a.size() != b.size()) return false;
     for (std::size_t i = 0; i < a.size(); ++i) {
         const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; };
         if (lower(a[i]) != lower(b[i])) return false;
@@ -26,6 +26,7 @@ void http_fields::add(std::string_view name, std::string_view value)
 std::string_view http_fields::get(std::string_view name) const noexcept
 {
     for (std::size_t i = 0; i < spans_.size(); ++i) {
+        if (spans_[i].name_size != name.size()) continue;
         const auto [n, v] = (*this)[i];
         if (same_name(n, name)) return v;
     }
@@ -35,7 +36,7 @@ std::string_view http_fields::get(std::string_view name) const noexcept
 bool http_fields::contains(std::string_view name) const noexcept
 {
     for (std::size_t i = 0; i < spans_.size(); ++i)
-        if (same_name((*this)[i].first, name)) return true;
+        if (spans_[i].name_size == name.size() && same_name((*this)[i].first, name)) return true;
     return false;
 }
 

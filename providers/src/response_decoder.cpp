@@ -24,6 +24,22 @@ bool is_type(std::string_view content_type, std::string_view wanted) noexcept
            (content_type.size() == wanted.size() || content_type[wanted.size()] == ';' || content_type[wanted.size()] == ' ');
 }
 
+/// Most answers carry none of the eighteen headers of rate limits, which are then not looked for one by one.
+bool tells_rate_limits(const http_fields& fields) noexcept
+{
+    constexpr std::string_view word = "ratelimit";
+    const auto same = [](char a, char b) { return (a >= 'A' && a <= 'Z' ? static_cast<char>(a + 32) : a) == b; };
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+        const std::string_view name = fields[i].first;
+        for (const std::string_view prefix : {std::string_view("x-"), std::string_view("anthropic-")}) {
+            if (name.size() <= prefix.size() + word.size()) continue;
+            const std::string_view at = name.substr(prefix.size(), word.size());
+            if (std::equal(at.begin(), at.end(), word.begin(), same)) return true;
+        }
+    }
+    return false;
+}
+
 std::optional<std::uint64_t> announced_length(const http_fields& fields) noexcept
 {
     const std::string_view text = fields.get("content-length");
@@ -187,7 +203,7 @@ decode_state response_decoder::finish_body(event_batch* out)
 generate_result response_decoder::take_result()
 {
     generate_result r = answer_.take_result();
-    r.rate_limit = rate_limit_from(header_lookup(fields_, &get), now_);
+    if (tells_rate_limits(*fields_)) r.rate_limit = rate_limit_from(header_lookup(fields_, &get), now_);
     return r;
 }
 

@@ -7,9 +7,11 @@
 
 #include <simdjson.h>
 
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -80,8 +82,26 @@ bool has_wide_number(std::string_view text)
     return false;
 }
 
+// A number computed from one that was read equals it, prints and reads back.
+void computed_agree(const json& v)
+{
+    if (v.is_array()) {
+        for (const json& e : v.as_array()) computed_agree(e);
+    } else if (v.is_object()) {
+        for (const json::member& m : v.as_object()) computed_agree(m.second);
+    }
+    if (!v.is_number()) return;
+    if (const std::optional<std::int64_t> i = v.get_int64()) require(json(*i) == v && json(*i).canonical() == v.canonical());
+    if (const std::optional<std::uint64_t> u = v.get_uint64()) require(json(*u) == v && json(*u).get_int64() == v.get_int64() && json(*u).dump() == std::to_string(*u));
+    const double d = *v.get_double();
+    const json real(d);
+    require(std::isfinite(d) ? json::parse(real.dump())->get_double() == d && *json::parse(real.canonical()) == real : real.dump() == "null");
+    if (const std::optional<std::int64_t> i = real.get_int64()) require(static_cast<double>(*i) == d && json(*i).get_uint64() == real.get_uint64());
+}
+
 void survives(const json& v)
 {
+    computed_agree(v);
     const std::string text = v.dump();
     require(reagent::is_utf8(text));
     const boost::system::result<json> again = json::parse(text);

@@ -159,20 +159,19 @@ TEST(HttpCancel, AContextMayDieWithCallsUnderWay)
 {
     const std::size_t before = open_descriptors();
     {
-        std::optional<world> w(std::in_place);
         testing::byte_server server(byte_script().request().send(testing::sse_head()).stall());
-        auto names = std::make_shared<silent_resolver>(w->context);
-        w->options.resolver = names;
+        std::optional<world> w(std::in_place);
+        w->options.resolver = std::make_shared<silent_resolver>(w->context);
         w->options.max_open_per_origin = 1;
-        auto context_keeper = std::make_unique<asio::io_context>();
-        http_client client(context_keeper->get_executor(), w->options);
-        cancellable reading(*context_keeper, fetch(client, world::get(server)));
-        cancellable waiting(*context_keeper, fetch(client, world::get(server)));
-        cancellable looking(*context_keeper, fetch(client, http_request("GET", url::parse_or_throw("http://silent.test/", "url"))));
-        testing::run_until_idle(*context_keeper);
+        std::optional<http_client> client(w->client());
+        cancellable reading(w->context, fetch(*client, world::get(server)));
+        cancellable waiting(w->context, fetch(*client, world::get(server)));
+        cancellable looking(w->context, fetch(*client, http_request("GET", url::parse_or_throw("http://silent.test/", "url"))));
+        w->idle();
         EXPECT_FALSE(reading.done() || waiting.done() || looking.done());
-        client = http_client(w->context.get_executor(), w->options);
-        context_keeper.reset();
+        client.reset();
+        w->options.resolver.reset();
+        w.reset();
     }
     EXPECT_EQ(open_descriptors(), before);
 }

@@ -138,6 +138,7 @@ TEST(HttpLimits, Case_C2_FourLimitsNoneClampsAnother)
                 if (on & 4) s.idle = seconds(order[2]);
                 if (on & 8) s.deadline = seconds(order[3]);
                 check(where, s);
+                if (HasFatalFailure()) return;
             }
         }
 }

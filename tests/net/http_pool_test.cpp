@@ -1,5 +1,6 @@
 #include "net_world.hpp"
 
+#include <boost/asio/post.hpp>
 #include <gtest/gtest.h>
 
 namespace reagent {
@@ -182,9 +183,12 @@ TEST(HttpPool, AGrantThatMeetsACancellationGoesToTheNext)
     w.idle();
     server.open("end");
     w.idle();  // the server has sent the end, nobody has read it
-    holder.finish();  // reads it and grants `one`, whose coroutine has not run yet
-    EXPECT_EQ(client.stats().waiting, 1u);
-    one.cancel();
+    // Inside the context, where a signal takes effect at once.
+    asio::post(w.context, [&] {
+        holder.finish();  // reads it and grants `one`, whose coroutine has not run yet
+        EXPECT_EQ(client.stats().waiting, 1u);
+        one.cancel();
+    });
     ASSERT_TRUE(w.until([&] { return two.done(); }));
     EXPECT_EQ(one.code(), asio::error::operation_aborted);
     EXPECT_EQ(two.message(), "200 next");

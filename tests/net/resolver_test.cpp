@@ -19,7 +19,7 @@ std::vector<std::string> texts(const std::vector<ip_address>& addresses)
     return out;
 }
 
-using names = std::vector<std::string>;
+using list = std::vector<std::string>;
 
 /// A name server on loopback: A records from a table, silence for some names, "no such name" for the rest.
 class name_server {
@@ -89,10 +89,10 @@ TEST(Resolver, LiteralsAndLocalhostNeedNoServer)
 {
     asio::io_context context;
     const resolver_ptr r = make_system_resolver(context.get_executor());
-    EXPECT_EQ(texts(testing::complete(context, r->resolve("192.0.2.7"))), names({"192.0.2.7"}));
-    EXPECT_EQ(texts(testing::complete(context, r->resolve("2001:db8::1"))), names({"2001:db8::1"}));
-    EXPECT_EQ(texts(testing::complete(context, r->resolve("localhost"))), names({"127.0.0.1", "::1"}));
-    EXPECT_EQ(texts(testing::complete(context, r->resolve("api.localhost"))), names({"127.0.0.1", "::1"}));
+    EXPECT_EQ(texts(testing::complete(context, r->resolve("192.0.2.7"))), list({"192.0.2.7"}));
+    EXPECT_EQ(texts(testing::complete(context, r->resolve("2001:db8::1"))), list({"2001:db8::1"}));
+    EXPECT_EQ(texts(testing::complete(context, r->resolve("localhost"))), list({"127.0.0.1", "::1"}));
+    EXPECT_EQ(texts(testing::complete(context, r->resolve("api.localhost"))), list({"127.0.0.1", "::1"}));
     EXPECT_THROW(testing::complete(context, r->resolve("")), error);
     EXPECT_THROW(testing::complete(context, r->resolve(std::string(300, 'a'))), error);
 }
@@ -107,7 +107,7 @@ TEST(Resolver, AsksAServer)
         const resolver_ptr r = resolver_for(context, server);
         std::vector<std::string> found = texts(testing::complete(context, r->resolve("api.test")));
         std::sort(found.begin(), found.end());
-        EXPECT_EQ(found, names({"10.0.0.1", "10.0.0.2", "10.0.0.3"}));
+        EXPECT_EQ(found, list({"10.0.0.1", "10.0.0.2", "10.0.0.3"}));
         EXPECT_GT(server.queries, 0);
         try {
             testing::complete(context, r->resolve("nobody.test"));

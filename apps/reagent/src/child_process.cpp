@@ -11,7 +11,6 @@
 #include <poll.h>
 #include <spawn.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,8 +18,6 @@ extern char** environ;
 
 namespace reagent_app {
 namespace {
-
-constexpr int term_grace_ms = 2000;
 
 [[noreturn]] void fail(const std::string& what, int code) { throw reagent::error(reagent::errc::transport_failed, what + ": " + std::strerror(code)); }
 
@@ -118,11 +115,8 @@ void child_process::stop() noexcept
     if (output_ >= 0) ::close(output_);
     output_ = -1;
     if (pid_ < 0) return;
-    ::kill(-pid_, SIGTERM);
-    const int handle = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
-    const bool ended = handle >= 0 && wait_readable(handle, term_grace_ms);
-    if (handle >= 0) ::close(handle);
-    if (!ended) ::kill(-pid_, SIGKILL);
+    // Nothing of it is worth a farewell: it holds no state and would only speak up on our standard error.
+    ::kill(-pid_, SIGKILL);
     int status = 0;
     while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {}
     pid_ = -1;

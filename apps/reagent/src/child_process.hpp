@@ -7,7 +7,7 @@
 namespace reagent_app {
 
 /// This program again, beside us: its own process group, no descriptor but the standard ones, standard output read through a pipe, standard error
-/// ours. Stopped (SIGTERM to the group, then SIGKILL) and reaped at destruction; ends by itself when we die. Its calls block: for start-up only.
+/// ours. Its group is killed and reaped at destruction; ends by itself when we die. Its calls block: for start-up only.
 class child_process {
 public:
     /// Starts this executable with these arguments. Throws `reagent::error` when it cannot be started.

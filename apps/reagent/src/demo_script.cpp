@@ -28,7 +28,7 @@ public:
 };
 constexpr std::array<round_usage, 3> rounds{{{260, 54}, {340, 46}, {410, 38}}};
 /// How much of the third rounds the cap pays for.
-constexpr double paid_third_rounds = 0.5;
+constexpr double paid_third_rounds = 0.6;
 
 double round_cost(std::size_t i) { return (static_cast<double>(rounds[i].input) * input_rate + static_cast<double>(rounds[i].output) * output_rate) / 1000; }
 

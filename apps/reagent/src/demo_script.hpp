@@ -11,7 +11,7 @@ namespace reagent_app {
 
 /// What the demo's agents do: each serves a customer of a shop. Rounds one and two look at the stock and work out a sum, side by side; round
 /// three answers. Some customers meet a fault of the model server.
-inline constexpr std::uint64_t demo_max_tokens = 80;
+inline constexpr std::uint64_t demo_max_tokens = 60;
 inline constexpr std::size_t demo_least_agents = 20;  ///< fewer, and one reservation is too large a part of the cap
 
 /// Fixtures for `reagent mock`.

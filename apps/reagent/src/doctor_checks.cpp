@@ -64,7 +64,8 @@ health certificates()
 {
     const char* from_env = std::getenv(X509_get_default_cert_file_env());
     const std::string file = from_env && *from_env ? from_env : X509_get_default_cert_file();
-    const std::string directory = X509_get_default_cert_dir();
+    const char* directory_from_env = std::getenv(X509_get_default_cert_dir_env());
+    const std::string directory = directory_from_env && *directory_from_env ? directory_from_env : X509_get_default_cert_dir();
     std::error_code ignored;
     if (std::filesystem::is_regular_file(file, ignored)) return good("certificates", "trusted authorities in " + file);
     std::size_t count = 0;

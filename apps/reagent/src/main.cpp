@@ -1,9 +1,7 @@
 #include "child_process.hpp"
 #include "commands.hpp"
-#include "terminal.hpp"
-#if __has_include("mock_command.hpp")
 #include "mock_command.hpp"
-#endif
+#include "terminal.hpp"
 
 #include <reagent/base/error.hpp>
 #include <reagent/base/nearest.hpp>
@@ -17,29 +15,24 @@
 namespace reagent_app {
 namespace {
 
-/// The innermost command that the line picked, for messages: `reagent tools invoke`.
-const CLI::App& picked(const CLI::App& root, std::string& path)
-{
-    const CLI::App* at = &root;
-    path = root.get_name();
-    while (!at->get_subcommands().empty()) {
-        at = at->get_subcommands().front();
-        path += " " + at->get_name();
-    }
-    return *at;
-}
-
 /// One line for a command line that cannot be used.
 std::string usage_message(const CLI::App& root, const CLI::ParseError& problem, int argc, char** argv)
 {
-    std::string path;
-    const CLI::App& at = picked(root, path);
+    // The innermost command that the line picked: `reagent tools invoke`.
+    const CLI::App* at = &root;
+    std::string path = root.get_name();
+    int word = 1;
+    while (!at->get_subcommands().empty()) {
+        at = at->get_subcommands().front();
+        path += " " + at->get_name();
+        ++word;
+    }
     std::string message = problem.what();
-    if (&at == &root && argc > 1 && argv[1][0] != '-') {
-        message = "there is no command \"" + std::string(argv[1]) + "\"";
-        std::vector<std::string> names;
-        for (const CLI::App* sub : root.get_subcommands([](const CLI::App*) { return true; })) names.push_back(sub->get_name());
-        if (const auto near = reagent::nearest_name(argv[1], names)) message += ", did you mean \"" + *near + "\"?";
+    std::vector<std::string> names;
+    for (const CLI::App* sub : at->get_subcommands([](const CLI::App*) { return true; })) names.push_back(sub->get_name());
+    if (!names.empty() && word < argc && argv[word][0] != '-') {
+        message = "there is no command \"" + std::string(argv[word]) + "\"";
+        if (const auto near = reagent::nearest_name(argv[word], names)) message += ", did you mean \"" + *near + "\"?";
     }
     return path + ": " + message + "; see " + path + " --help";
 }
@@ -55,9 +48,7 @@ int run(int argc, char** argv)
     root.add_option_function<long>(std::string(die_with_parent_option), &die_with_parent)->group("");
     int status = exit_ok;
     add_run_command(root, status);
-#if __has_include("mock_command.hpp")
     add_mock_command(root, status);
-#endif
     add_demo_command(root, status);
     add_models_command(root, status);
     add_tools_command(root, status);

@@ -6,6 +6,10 @@
 #include <cstdint>
 #include <cstring>
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 namespace reagent::inline v0 {
 namespace {
 
@@ -20,6 +24,17 @@ constexpr bool special(unsigned char c) noexcept { return c == '"' || c == '\\' 
 // Moves to the first quote, backslash or control character; notes whether a byte above ASCII was passed.
 std::size_t skip_plain(std::string_view s, std::size_t at, bool& above_ascii) noexcept
 {
+#ifdef __SSE2__
+    while (at + 16 <= s.size()) {
+        const __m128i v = _mm_loadu_si128(reinterpret_cast<const __m128i*>(s.data() + at));
+        const __m128i quote = _mm_cmpeq_epi8(v, _mm_set1_epi8('"'));
+        const __m128i backslash = _mm_cmpeq_epi8(v, _mm_set1_epi8('\\'));
+        const __m128i control = _mm_cmpeq_epi8(_mm_min_epu8(v, _mm_set1_epi8(0x1f)), v);
+        if (_mm_movemask_epi8(_mm_or_si128(_mm_or_si128(quote, backslash), control)) != 0) break;
+        above_ascii = above_ascii || _mm_movemask_epi8(v) != 0;
+        at += 16;
+    }
+#endif
     while (at + 8 <= s.size()) {
         std::uint64_t w;
         std::memcpy(&w, s.data() + at, 8);

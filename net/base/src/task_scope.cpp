@@ -77,7 +77,7 @@ task_scope::~task_scope()
     if (impl_->children.empty()) return;
     impl_->cancel();
     impl_->log(log_level::error, "a task scope died with " + std::to_string(impl_->children.size()) + " running tasks: join it first");
-    assert(!"task_scope destroyed before join");
+    assert(false && "task_scope destroyed before join");
 }
 
 void task_scope::spawn(std::string name, awaitable<void> work)

@@ -353,8 +353,7 @@ decode_state openai_decoder::on_event(std::string_view data, std::string_view ty
     if (data.size() < 64 && trimmed(data) == "[DONE]") return finish(out);
     if (data.size() < 64 && trimmed(data).empty()) return decode_state::more;
     const reader r{*this, out};
-    const auto take = [&]<class V>(const V& root) {
-        const chat_object<V> o(root);
+    const auto take = [&]<class V>(const V& root, const chat_object<V>& o) {
         if (o.error) return fail_stream(o.error.to_json());
         if (type == "error") return fail_stream(root.to_json());
         if (r.apply(o, false)) return decode_state::more;
@@ -362,28 +361,29 @@ decode_state openai_decoder::on_event(std::string_view data, std::string_view ty
     };
     if (const auto root = codec_->wire_json().parse(data)) {
         const wire_value v(*root);
-        if (!needs_exact(chat_object<wire_value>(v).tool_calls)) return take(v);
+        const chat_object<wire_value> o(v);
+        if (!needs_exact(o.tool_calls)) return take(v, o);
     }
     const auto lenient = json::parse(data);
     if (!lenient) return fail(make_error(errc::invalid_json, "stream event is not JSON: " + untrusted_text(data, 200), "invalid-event", true), true);
-    return take(lenient_value(*lenient));
+    const lenient_value v(*lenient);
+    return take(v, chat_object<lenient_value>(v));
 }
 
 decode_state openai_decoder::on_body(std::string_view text, int status, event_batch* out)
 {
     const reader r{*this, out};
-    const auto take = [&]<class V>(const V& root) {
-        const chat_object<V> o(root);
+    const auto take = [&]<class V>(const chat_object<V>& o) {
         if (!o.any_choice) return no_choices(text);
         if (r.apply(o, true)) return finish(out);
         return fail(make_error(errc::event_too_large, "the arguments of a tool call pass the limit of " + std::to_string(codec_->options().max_arguments) + " bytes", "event-too-large", false), false);
     };
     if (const auto root = codec_->wire_json().parse(text)) {
-        const wire_value v(*root);
-        if (!needs_exact(chat_object<wire_value>(v).tool_calls)) return take(v);
+        const chat_object<wire_value> o{wire_value(*root)};
+        if (!needs_exact(o.tool_calls)) return take(o);
     }
     const auto lenient = json::parse(text);
-    if (lenient) return take(lenient_value(*lenient));
+    if (lenient) return take(chat_object<lenient_value>(lenient_value(*lenient)));
     const bool empty = text.find_first_not_of(" \t\r\n") == std::string_view::npos;
     provider_error e = make_error(errc::invalid_json, "Invalid JSON response: " + untrusted_text(text, 200), "invalid-json", empty);
     e.status = status;

@@ -205,7 +205,6 @@ awaitable<void> run_driver::execute()
     if (state_.stop_requested()) machine_.stop();
     std::vector<std::size_t> reported;
     keep_books(reported);
-    if (stopped_by) std::rethrow_exception(stopped_by);
     for (const std::size_t i : reported) {
         if (!hooks_.on_tool_result) break;
         tool_report r;
@@ -218,8 +217,11 @@ awaitable<void> run_driver::execute()
         } catch (...) {
             failure = std::current_exception();
         }
+        // The halt that came first is the one the run ends with.
+        if (failure && stopped_by && is_halt(failure)) continue;
         if (failure) absorb(failure, "onToolResult", json::object().set("tool", machine_.batch()[i].call.name));
     }
+    if (stopped_by) std::rethrow_exception(stopped_by);
 }
 
 record_entry run_driver::audit_entry(std::size_t i, const running& slot) const

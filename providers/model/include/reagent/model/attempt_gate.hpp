@@ -24,6 +24,7 @@ public:
 /// How an attempt ended (design §4).
 class attempt_outcome {
 public:
+    attempt_outcome() = default;
     bool request_left = false;                     ///< any byte of the request was handed to the kernel
     bool complete = false;                         ///< a whole answer was read
     int status = 0;                                ///< HTTP status, 0 when no head came

@@ -47,7 +47,11 @@ std::string_view to_string(thinking_status s) noexcept;
 class time_limit {
 public:
     time_limit() = default;                                                          ///< inherit
-    time_limit(std::chrono::nanoseconds d) : set_(true), span_(d) {}                 ///< zero is off
+    template <class Rep, class Period>
+    time_limit(std::chrono::duration<Rep, Period> d)                                 ///< zero is off
+        : set_(true), span_(std::chrono::duration_cast<std::chrono::nanoseconds>(d))
+    {
+    }
     static time_limit off() { return time_limit(std::chrono::nanoseconds(0)); }
     bool inherits() const noexcept { return !set_; }
     std::chrono::nanoseconds span() const noexcept { return span_; }
@@ -65,6 +69,7 @@ time_limit time_limit_from_json(const json& value, std::string_view component, s
 /// Per-call options read by providers (spec/loop-and-providers.md §1.8). Each unset member takes the provider's own.
 class generate_options {
 public:
+    generate_options() = default;
     std::optional<double> temperature;
     std::optional<std::uint64_t> max_tokens;          ///< bounds the output of this one call; 0 counts as unset
     std::optional<json> tool_choice;                  ///< `"auto"`, `"required"`, `"none"` or `{name}`
@@ -95,6 +100,7 @@ public:
 /// A call whose arguments could not be read (spec/loop-and-providers.md §4.2).
 class malformed_tool_call {
 public:
+    malformed_tool_call() = default;
     std::string name;   ///< empty when the model sent none
     std::string error;  ///< what and at which byte
     std::optional<std::string> raw_arguments;
@@ -104,6 +110,7 @@ public:
 /// A call of a malformed round as it stood, for the agent's answer (design §9.15): `arguments` is `{}` for the unreadable ones.
 class attempted_call {
 public:
+    attempted_call() = default;
     tool_call call;
     bool malformed = false;
     std::size_t offset = 0;
@@ -126,6 +133,7 @@ public:
 /// What a model call returned (spec/loop-and-providers.md §1.6).
 class generate_result {
 public:
+    generate_result() = default;
     std::string text;
     std::vector<tool_call> tool_calls;
     std::optional<reagent::usage> usage;  ///< empty: the response carried no usage signal at all

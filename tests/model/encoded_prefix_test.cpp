@@ -1,0 +1,116 @@
+#include <reagent/base/error.hpp>
+#include <reagent/model/encoded_prefix.hpp>
+#include <reagent/model/openai_codec.hpp>
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace {
+namespace encoded_prefix_test {
+
+using namespace reagent;
+
+unsigned encoded = 0;
+
+void encode_text(const void*, const message& m, std::string& out)
+{
+    ++encoded;
+    if (m.text() == "bad") throw validation_error("bad");
+    append_json_string(out, m.text());
+}
+
+message_ptr random_message(std::mt19937& random)
+{
+    const auto pick = [&](unsigned n) { return static_cast<unsigned>(random() % n); };
+    std::string text(pick(60), 'x');
+    for (char& c : text) c = static_cast<char>(pick(3) == 0 ? pick(256) : 'a' + pick(26));
+    switch (pick(4)) {
+    case 0: return message::user(text);
+    case 1: return message::tool_result("id" + std::to_string(pick(9)), text);
+    case 2: {
+        std::vector<tool_call> calls;
+        for (unsigned i = 0; i <= pick(3); ++i) calls.emplace_back("c" + std::to_string(i), "find", json::object().set("q", text));
+        return message::assistant("", std::move(calls));
+    }
+    default: return message::assistant(text);
+    }
+}
+
+TEST(EncodedPrefix, EncodesOnlyWhatIsNew)
+{
+    encoded_prefix prefix;
+    const int codec = 0;
+    transcript t = {message::user("a"), message::user("b")};
+    encoded = 0;
+    EXPECT_EQ(prefix.encode(&codec, &encode_text, t), R"("a","b")");
+    EXPECT_EQ(encoded, 2U);
+    t.push_back(message::user("c"));
+    EXPECT_EQ(prefix.encode(&codec, &encode_text, t), R"("a","b","c")");
+    EXPECT_EQ(encoded, 3U);
+    EXPECT_EQ(prefix.reused(), 2U);
+    t.erase(t.begin() + 1);
+    EXPECT_EQ(prefix.encode(&codec, &encode_text, t), R"("a","c")");
+    EXPECT_EQ(encoded, 4U);
+    EXPECT_EQ(prefix.reused(), 1U);
+    t.clear();
+    EXPECT_EQ(prefix.encode(&codec, &encode_text, t), "");
+}
+
+TEST(EncodedPrefix, AnotherCodecOrHeadStartsAnew)
+{
+    encoded_prefix prefix;
+    const int one = 0, two = 0;
+    const transcript t = {message::user("a")};
+    EXPECT_EQ(prefix.begin_body(&one, &encode_text, "H", t), R"(H"a")");
+    prefix.begin_body(&one, &encode_text, "H", t) += "tail";
+    EXPECT_EQ(prefix.begin_body(&one, &encode_text, "H", t), R"(H"a")");
+    EXPECT_EQ(prefix.reused(), 1U);
+    EXPECT_EQ(prefix.begin_body(&two, &encode_text, "H", t), R"(H"a")");
+    EXPECT_EQ(prefix.reused(), 0U);
+    EXPECT_EQ(prefix.begin_body(&two, &encode_text, "I", t), R"(I"a")");
+    EXPECT_EQ(prefix.reused(), 0U);
+}
+
+TEST(EncodedPrefix, AFailureKeepsNothing)
+{
+    encoded_prefix prefix;
+    const int codec = 0;
+    const transcript bad = {message::user("a"), message::user("bad")}, good = {message::user("c")};
+    EXPECT_THROW(static_cast<void>(prefix.encode(&codec, &encode_text, bad)), validation_error);
+    EXPECT_EQ(prefix.encode(&codec, &encode_text, good), R"("c")");
+}
+
+TEST(EncodedPrefix, BodiesEqualThoseFromScratchAfterAnyTrim)
+{
+    std::mt19937 random(7);
+    const openai_codec codec{openai_codec_options()};
+    encoded_prefix prefix;
+    std::string from_prefix, from_scratch;
+    auto tools = std::make_shared<std::vector<tool_schema>>();
+    tools->emplace_back("find", "Look a term up", json::object().set("type", "object"));
+    generate_request request;
+    std::size_t reused = 0;
+    for (int round = 0; round < 400; ++round) {
+        transcript& t = request.messages;
+        for (unsigned n = static_cast<unsigned>(random() % 4); n > 0; --n) t.push_back(random_message(random));
+        if (random() % 3 == 0 && !t.empty()) {
+            const auto from = static_cast<std::ptrdiff_t>(random() % t.size());
+            const auto many = std::min<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(random() % 5), static_cast<std::ptrdiff_t>(t.size()) - from);
+            t.erase(t.begin() + from, t.begin() + from + many);
+        }
+        if (random() % 7 == 0 && !t.empty()) t[random() % t.size()] = random_message(random);
+        request.tools = random() % 2 == 0 ? tool_list(tools) : tool_list();
+        request.options.max_tokens = random() % 2 == 0 ? std::optional<std::uint64_t>(random() % 1000) : std::nullopt;
+        const openai_call_plan plan = codec.plan(request);
+        request.prefix = &prefix;
+        from_prefix = std::string(codec.encode(request, plan, true, {}, from_scratch).body);
+        reused += prefix.reused();
+        request.prefix = nullptr;
+        ASSERT_EQ(from_prefix, codec.encode(request, plan, true, {}, from_scratch).body) << "round " << round;
+    }
+    EXPECT_GT(reused, 1000U);
+}
+
+}  // namespace encoded_prefix_test
+}  // namespace

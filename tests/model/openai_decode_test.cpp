@@ -1,0 +1,338 @@
+#include <reagent/model/openai_decoder.hpp>
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace {
+namespace openai_decode_test {
+
+using namespace reagent;
+
+openai_codec_options numbered_ids()
+{
+    openai_codec_options o;
+    o.model = "m";
+    o.random = [n = std::uint64_t{0}]() mutable { return ++n; };
+    return o;
+}
+
+class decoding {
+public:
+    explicit decoding(openai_codec_options options = numbered_ids()) : codec(std::move(options)), decoder(codec, {}, "req_1") {}
+    decode_state event(std::string_view data, std::string_view type = {}) { return decoder.on_event(data, type, &events); }
+    json failure() { return provider_error_to_json(std::make_exception_ptr(decoder.take_failure())); }
+    std::string text_events() const
+    {
+        std::string out;
+        for (const reagent::event& e : events) out += e.text();
+        return out;
+    }
+    openai_codec codec;
+    openai_decoder decoder;
+    event_batch events;
+};
+
+std::string delta(const json& members, const char* finish = nullptr)
+{
+    json choice = json::object().set("index", 0).set("delta", members).set("finish_reason", finish == nullptr ? json() : json(finish));
+    json choices = json::array();
+    choices.push_back(std::move(choice));
+    return json::object().set("id", "c").set("model", "m").set("choices", std::move(choices)).dump();
+}
+
+/// One answer of the model: what both wires can say.
+class answer {
+public:
+    std::string text, thinking, refusal, finish;
+    std::vector<std::array<std::string, 3>> calls;  ///< id, name, arguments
+    json used;
+};
+
+json call_json(const std::array<std::string, 3>& c, bool first, std::string_view arguments)
+{
+    json function = json::object();
+    if (first) function.set("name", c[1]);
+    function.set("arguments", arguments);
+    json out = json::object();
+    if (first && !c[0].empty()) out.set("id", c[0]).set("type", "function");
+    return std::move(out).set("function", std::move(function));
+}
+
+std::string one_shot(const answer& a)
+{
+    json message = json::object().set("role", "assistant").set("content", a.text.empty() ? json() : json(a.text));
+    if (!a.thinking.empty()) message.set("reasoning_content", a.thinking);
+    if (!a.refusal.empty()) message.set("refusal", a.refusal);
+    json calls = json::array();
+    for (const auto& c : a.calls) calls.push_back(call_json(c, true, c[2]));
+    if (!calls.empty()) message.set("tool_calls", std::move(calls));
+    json choices = json::array();
+    choices.push_back(json::object().set("index", 0).set("message", std::move(message)).set("finish_reason", a.finish));
+    return json::object().set("model", "m").set("choices", std::move(choices)).set("usage", a.used).dump();
+}
+
+std::vector<std::string> pieces(const std::string& text, std::mt19937& random)
+{
+    std::vector<std::string> out;
+    for (std::size_t at = 0; at < text.size();) {
+        const std::size_t n = std::min<std::size_t>(1 + random() % 5, text.size() - at);
+        out.push_back(text.substr(at, n));
+        at += n;
+    }
+    return out;
+}
+
+std::vector<std::string> streamed(const answer& a, std::mt19937& random)
+{
+    std::vector<std::string> out;
+    for (const std::string& p : pieces(a.thinking, random)) out.push_back(delta(json::object().set("reasoning_content", p)));
+    for (const std::string& p : pieces(a.text, random)) out.push_back(delta(json::object().set("content", p)));
+    for (const std::string& p : pieces(a.refusal, random)) out.push_back(delta(json::object().set("refusal", p)));
+    for (std::size_t i = 0; i < a.calls.size(); ++i) {
+        const auto push = [&](bool first, std::string_view arguments) {
+            json call = call_json(a.calls[i], first, arguments);
+            call.set("index", i);
+            json list = json::array();
+            list.push_back(std::move(call));
+            out.push_back(delta(json::object().set("tool_calls", std::move(list))));
+        };
+        push(true, "");
+        for (const std::string& p : pieces(a.calls[i][2], random)) push(false, p);
+    }
+    out.push_back(delta(json::object(), a.finish.c_str()));
+    if (!a.used.is_null()) out.push_back(json::object().set("model", "m").set("choices", json::array()).set("usage", a.used).dump());
+    return out;
+}
+
+answer random_answer(std::mt19937& random)
+{
+    const auto pick = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
+    const auto word = [&](std::uint32_t most) {
+        std::string s(pick(most), 'x');
+        for (char& c : s) c = static_cast<char>("ab{}[]\":,\\ 1e"[pick(13)]);
+        return s;
+    };
+    answer a;
+    a.finish = std::array{"stop", "length", "tool_calls", "content_filter", "odd"}[pick(5)];
+    if (pick(2) == 0) a.text = word(30);
+    if (pick(3) == 0) a.thinking = word(20);
+    if (pick(5) == 0) a.refusal = word(10);
+    for (std::uint32_t n = pick(4); n > 0; --n) {
+        const char* ids[] = {"", "a", "b"};
+        const char* arguments[] = {"", "{}", R"({"q":1})", R"({"q":)", "[1]", " ", "null", R"({"n":12345678901234567890123})", R"({"n":1e999})"};
+        a.calls.push_back({ids[pick(3)], pick(2) == 0 ? "find" : "write", arguments[pick(9)]});
+    }
+    // Two ids that are alike at different indexes are different calls in both forms; without ids they are told apart by index.
+    if (pick(2) == 0) a.used = json::object().set("prompt_tokens", pick(100)).set("completion_tokens", pick(100));
+    return a;
+}
+
+TEST(OpenaiDecode, StreamingAndOneShotGiveTheSameResult)
+{
+    std::mt19937 random(11);
+    for (int i = 0; i < 600; ++i) {
+        const answer a = random_answer(random);
+        decoding whole, stream;
+        ASSERT_EQ(whole.decoder.on_body(one_shot(a), 200, &whole.events), decode_state::done);
+        for (const std::string& e : streamed(a, random)) ASSERT_EQ(stream.event(e), decode_state::more) << e;
+        ASSERT_EQ(stream.event("[DONE]"), decode_state::done);
+        const std::string texts = stream.text_events();
+        const generate_result x = whole.decoder.take_result(), y = stream.decoder.take_result();
+        ASSERT_EQ(x.to_json().dump(), y.to_json().dump()) << one_shot(a);
+        ASSERT_EQ(texts, y.text);
+        ASSERT_EQ(whole.text_events(), x.text);
+    }
+}
+
+TEST(OpenaiDecode, Case_A14_AnErrorBesideEmptyChoicesIsAnError)
+{
+    decoding d;
+    EXPECT_EQ(d.event(delta(json::object().set("content", "par"))), decode_state::more);
+    ASSERT_EQ(d.event(R"({"id":"c","choices":[],"error":{"message":"upstream broke","code":502},"usage":{"prompt_tokens":1,"completion_tokens":0}})"), decode_state::failed);
+    EXPECT_EQ(d.failure().dump(),
+              R"({"kind":"provider","status":502,"retryable":true,"bound":"stream-error","message":"[OpenAIProvider] upstream broke","partial":{"text":"par","toolCallsStarted":0}})");
+}
+
+TEST(OpenaiDecode, Case_A12_StreamErrorsAreTypedAsHttpErrorsAre)
+{
+    {
+        decoding d;  // an error first
+        ASSERT_EQ(d.event(R"({"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}})", "error"), decode_state::failed);
+        const json f = d.failure();
+        EXPECT_EQ(f["status"].get_int64(), 529);
+        EXPECT_TRUE(f["retryable"].as_bool());
+    }
+    {
+        decoding d;  // after partial text, told by the event's type alone
+        EXPECT_EQ(d.event(delta(json::object().set("content", "par"))), decode_state::more);
+        ASSERT_EQ(d.event(R"({"type":"rate_limit_error","message":"slow"})", "error"), decode_state::failed);
+        const json f = d.failure();
+        EXPECT_EQ(f["status"].get_int64(), 429);
+        EXPECT_EQ(f["partial"]["text"].as_string(), "par");
+        EXPECT_EQ(f["message"].as_string(), "[OpenAIProvider] slow");
+    }
+    {
+        decoding d;
+        ASSERT_EQ(d.event(R"({"error":{"type":"authentication_error","message":"who?"}})"), decode_state::failed);
+        const json f = d.failure();
+        EXPECT_EQ(f["status"].get_int64(), 401);
+        EXPECT_FALSE(f["retryable"].as_bool());
+    }
+}
+
+TEST(OpenaiDecode, Case_A11_ACallCutInItsArgumentsIsNeverACall)
+{
+    decoding d;
+    EXPECT_EQ(d.event(R"({"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"rm","arguments":"{\"path\":\"/"}}]}}]})"), decode_state::more);
+    ASSERT_EQ(d.decoder.on_end(true, &d.events), decode_state::failed);
+    for (const event& e : d.events) EXPECT_NE(e.kind, event_kind::tool_end);
+    const json f = d.failure();
+    EXPECT_EQ(f["event"].as_string(), "premature-end");
+    EXPECT_EQ(f["partial"]["toolCallsStarted"].get_int64(), 1);
+    EXPECT_TRUE(f["retryable"].as_bool());
+}
+
+TEST(OpenaiDecode, Case_A2_IllFormedBytesOfAWholeEventAreReplacedNotDropped)
+{
+    decoding d;
+    EXPECT_EQ(d.event("{\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\xFF\xE4\xBD z\"}}]}"), decode_state::more);
+    EXPECT_EQ(d.decoder.text(), "a\xEF\xBF\xBD\xEF\xBF\xBD z");
+    EXPECT_EQ(d.text_events(), d.decoder.text());
+}
+
+TEST(OpenaiDecode, Case_B3_EmptyArgumentsDoNotCrashTheRun)
+{
+    decoding d;
+    d.event(R"({"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"now","arguments":""}}]},"finish_reason":"tool_calls"}]})");
+    ASSERT_EQ(d.event("[DONE]"), decode_state::done);
+    const generate_result r = d.decoder.take_result();
+    ASSERT_EQ(r.tool_calls.size(), 1U);
+    EXPECT_EQ(r.tool_calls[0].arguments.dump(), "{}");
+}
+
+TEST(OpenaiDecode, Case_B5_NumbersSurviveTheWire)
+{
+    for (const std::string number : {"9007199254740993", "9223372036854775807", "18446744073709551615", "-0.0", "1.50"}) {
+        decoding text, value;
+        text.event(R"({"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"id\":)" + number + R"(}"}}]},"finish_reason":"stop"}]})");
+        text.event("[DONE]");
+        EXPECT_EQ(text.decoder.take_result().tool_calls.at(0).arguments.dump(), "{\"id\":" + number + "}");
+        // Arguments as a value: doubles of the fast parser would lose their text.
+        value.event(R"({"choices":[{"index":0,"delta":{"content":"once","tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":{"id":)" + number +
+                    R"(}}}]},"finish_reason":"stop"}]})");
+        value.event("[DONE]");
+        const generate_result r = value.decoder.take_result();
+        EXPECT_EQ(r.text, "once");
+        EXPECT_EQ(r.tool_calls.at(0).arguments.dump(), "{\"id\":" + number + "}");
+    }
+}
+
+TEST(OpenaiDecode, EventsOfAStreamInOrder)
+{
+    decoding d;
+    d.event(delta(json::object().set("role", "assistant").set("reasoning_content", "t")));
+    d.event(delta(json::object().set("content", "x")));
+    d.event(R"({"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":3,"completion_tokens":4}})");
+    d.event("[DONE]");
+    std::vector<event_kind> kinds;
+    for (const event& e : d.events) kinds.push_back(e.kind);
+    EXPECT_EQ(kinds, (std::vector<event_kind>{event_kind::start, event_kind::thinking, event_kind::text, event_kind::tool_start, event_kind::tool_args, event_kind::usage,
+                                              event_kind::tool_end, event_kind::stop}));
+    EXPECT_EQ(d.events[0].id, "req_1");
+    EXPECT_EQ(d.events[0].name, "m");
+    EXPECT_EQ((*d.events[5].data)["inputTokens"].get_int64(), 3);
+    EXPECT_EQ(d.events[7].payload, "tool_use");
+    EXPECT_EQ(d.decoder.received_bytes(), 4U);
+}
+
+TEST(OpenaiDecode, LastOfDuplicateKeysWinsInBothReaders)
+{
+    decoding fast, slow;
+    fast.event(R"({"model":"x","model":"y","choices":[{"index":0,"delta":{"content":"a","content":"b"},"finish_reason":"stop"}]})");
+    slow.event("{\"model\":\"x\",\"model\":\"y\",\"pad\":\"\xFF\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\",\"content\":\"b\"},\"finish_reason\":\"stop\"}]}");
+    fast.event("[DONE]");
+    slow.event("[DONE]");
+    const generate_result a = fast.decoder.take_result(), b = slow.decoder.take_result();
+    EXPECT_EQ(a.text, "b");
+    EXPECT_EQ(a.model, "y");
+    EXPECT_EQ(a.to_json(), b.to_json());
+}
+
+TEST(OpenaiDecode, OnlyNumbersAreUsage)
+{
+    const auto used = [](const char* text) {
+        decoding d;
+        d.event(std::string(R"({"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":)") + text + "}");
+        d.event("[DONE]");
+        const auto u = d.decoder.take_result().usage;
+        return u ? u->to_json().dump() : std::string("null");
+    };
+    EXPECT_EQ(used("{}"), "null");
+    EXPECT_EQ(used("null"), "null");
+    EXPECT_EQ(used(R"({"prompt_tokens":"9"})"), "null");
+    EXPECT_EQ(used(R"({"prompt_tokens":-1})"), "null");
+    EXPECT_EQ(used(R"({"prompt_tokens":0})"), R"({"inputTokens":0,"outputTokens":0,"cacheReadTokens":0,"cacheCreationTokens":0})");
+    EXPECT_EQ(used(R"({"prompt_tokens":10,"completion_tokens":1,"prompt_tokens_details":{"cached_tokens":30}})"),
+              R"({"inputTokens":0,"outputTokens":1,"cacheReadTokens":30,"cacheCreationTokens":0})");
+    EXPECT_EQ(used(R"({"completion_tokens":5.0,"completion_tokens_details":{"reasoning_tokens":2}})"),
+              R"({"inputTokens":0,"outputTokens":5,"cacheReadTokens":0,"cacheCreationTokens":0,"reasoningTokens":2})");
+}
+
+TEST(OpenaiDecode, AnEmptyFinishReasonIsNone)
+{
+    decoding d;
+    d.event(R"({"choices":[{"index":0,"delta":{"content":"x"},"finish_reason":""}]})");
+    EXPECT_FALSE(d.decoder.complete());
+    EXPECT_EQ(d.decoder.on_end(true, nullptr), decode_state::failed);
+}
+
+TEST(OpenaiDecode, ContentAfterTheFinishReasonStillCounts)
+{
+    decoding d;
+    d.event(delta(json::object().set("content", "a"), "length"));
+    d.event(delta(json::object().set("content", "b"), "stop"));
+    ASSERT_EQ(d.decoder.on_end(false, &d.events), decode_state::done);
+    const generate_result r = d.decoder.take_result();
+    EXPECT_EQ(r.text, "ab");
+    EXPECT_EQ(r.stop_reason, "max_tokens");
+}
+
+TEST(OpenaiDecode, TheErrorBodyIsShownOnlyWhenAsked)
+{
+    openai_codec_options o = numbered_ids();
+    o.expose_error_body = true;
+    decoding shown(o), hidden;
+    const char* text = R"({"error":{"message":"m","type":"server_error"}})";
+    shown.event(text);
+    hidden.event(text);
+    EXPECT_EQ(shown.failure()["body"].as_string(), R"({"message":"m","type":"server_error"})");
+    EXPECT_EQ(hidden.failure().find("body"), nullptr);
+}
+
+TEST(OpenaiDecode, ArgumentLimitIsNamed)
+{
+    openai_codec_options o = numbered_ids();
+    o.max_arguments = 4;
+    decoding d(o);
+    ASSERT_EQ(d.event(R"({"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"12345"}}]}}]})"), decode_state::failed);
+    const json f = d.failure();
+    EXPECT_EQ(f["bound"].as_string(), "event-too-large");
+    EXPECT_FALSE(f["retryable"].as_bool());
+}
+
+TEST(OpenaiDecode, DeepJsonIsRefusedNotRecursedInto)
+{
+    std::string deep = R"({"choices":)";
+    for (int i = 0; i < 2000; ++i) deep += '[';
+    for (int i = 0; i < 2000; ++i) deep += ']';
+    deep += '}';
+    decoding event, body;
+    EXPECT_EQ(event.event(deep), decode_state::failed);
+    EXPECT_EQ(event.failure()["bound"].as_string(), "invalid-event");
+    EXPECT_EQ(body.decoder.on_body(deep, 200, nullptr), decode_state::failed);
+    EXPECT_EQ(body.failure()["bound"].as_string(), "invalid-json");
+}
+
+}  // namespace openai_decode_test
+}  // namespace

@@ -1,0 +1,195 @@
+#include "live_world.hpp"
+
+#include <gtest/gtest.h>
+
+namespace {
+namespace openai_errors_test {
+
+using namespace reagent;
+namespace testing = reagent::testing;
+using namespace reagent::live_world_detail;
+using testing::http_response;
+using namespace std::chrono_literals;
+
+TEST(OpenaiErrors, LimitsSpeakOfWhatFired)
+{
+    live_world w(byte_script().request().stall());
+    openai_options o = w.options();
+    o.idle(120ms).total(3000ms);
+    const json idle = w.error_of(openai_chat(w.http, o), asking("hi"));
+    EXPECT_EQ(idle["kind"].as_string(), "timeout");
+    EXPECT_EQ(idle["bound"].as_string(), "idle");
+    EXPECT_TRUE(idle["retryable"].as_bool());
+    EXPECT_EQ(idle["message"].as_string(), "[OpenAIProvider] request timed out after 120ms of socket inactivity");
+    o.idle(time_limit::off()).total(400ms);
+    const json deadline = w.error_of(openai_chat(w.http, o), asking("hi"));
+    EXPECT_EQ(deadline["bound"].as_string(), "deadline");
+    EXPECT_FALSE(deadline["retryable"].as_bool());
+    EXPECT_EQ(deadline["message"].as_string(), "[OpenAIProvider] request exceeded its total deadline of 400ms");
+    o.total(time_limit::off()).first_byte(250ms);
+    const json head = w.error_of(openai_chat(w.http, o), asking("hi"));
+    EXPECT_EQ(head["bound"].as_string(), "headers");
+    EXPECT_TRUE(head["retryable"].as_bool());
+}
+
+TEST(OpenaiErrors, ACallOverridesTheInstanceAndTheTighterDeadlineHolds)
+{
+    live_world w(byte_script().request().stall());
+    openai_options o = w.options();
+    o.total(time_limit::off()).idle(time_limit::off());
+    generate_request request = asking("hi");
+    request.options.total = 400ms;
+    EXPECT_EQ(w.error_of(openai_chat(w.http, o), request)["message"].as_string(), "[OpenAIProvider] request exceeded its total deadline of 400ms");
+    request.options.deadline = w.clock->now() + 300ms;
+    EXPECT_EQ(w.error_of(openai_chat(w.http, o), request)["message"].as_string(), "[OpenAIProvider] request exceeded its total deadline of 300ms");
+    // An inherited limit never shadows an instance that is off: only the call's own deadline ends it.
+    request.options.idle = time_limit();
+    EXPECT_EQ(w.error_of(openai_chat(w.http, o), request)["bound"].as_string(), "deadline");
+}
+
+TEST(OpenaiErrors, TheDeadlineCoversResends)
+{
+    live_world w({byte_script().request().send(http_response(400, error_body("temperature is deprecated"))).request().stall()});
+    openai_options o = w.options();
+    o.temperature(0.5).total(400ms);
+    const steady_time before = w.clock->now();
+    EXPECT_EQ(w.error_of(openai_chat(w.http, o), asking("hi"))["bound"].as_string(), "deadline");
+    EXPECT_EQ(w.clock->now() - before, 400ms);
+    EXPECT_EQ(w.server.log().requests(), 2U);
+}
+
+TEST(OpenaiErrors, RefusedAndUnresolvedAreTransport)
+{
+    live_world w(byte_script().close());
+    const testing::refused_port closed;
+    openai_options o = w.options();
+    o.base_url(url::parse_or_throw("http://127.0.0.1:" + std::to_string(closed.port()), "test"));
+    const json refused = w.error_of(openai_chat(w.http, o), asking("hi"));
+    EXPECT_EQ(refused["kind"].as_string(), "provider");
+    EXPECT_EQ(refused["bound"].as_string(), "transport");
+    EXPECT_TRUE(refused["retryable"].as_bool());
+    EXPECT_TRUE(refused["message"].as_string().starts_with("[OpenAIProvider] ")) << refused.dump();
+    const json cut = w.error_of(w.provider(), asking("hi"));
+    EXPECT_EQ(cut["bound"].as_string(), "transport");
+}
+
+TEST(OpenaiErrors, ABodyCutShortIsRetryable)
+{
+    live_world w(byte_script().request().send(testing::http_head(200, {{"content-type", "application/json"}, {"content-length", "1000"}}) + "{\"choices\":").close());
+    openai_options o = w.options();
+    o.idle(time_limit::off());
+    const json e = w.error_of(openai_chat(w.http, o), asking("hi"));
+    EXPECT_EQ(e["bound"].as_string(), "transport");
+    EXPECT_EQ(e["message"].as_string(), "[OpenAIProvider] response stream aborted before the body completed");
+    EXPECT_TRUE(e["retryable"].as_bool());
+}
+
+TEST(OpenaiErrors, RedirectsAreNotFollowed)
+{
+    live_world other(byte_script().request().send(http_response(200, testing::openai_answer("no"))));
+    live_world w(byte_script().request().send(http_response(302, "", {{"location", other.server.origin() + "/v1/chat/completions"}})));
+    EXPECT_EQ(w.error_of(w.provider(), asking("hi"))["status"].get_int64(), 302);
+    other.io.poll();
+    EXPECT_TRUE(other.server.log().connections.empty());
+}
+
+TEST(OpenaiErrors, HeadsBeforeTheHeadAreSkipped)
+{
+    live_world w(byte_script().request().send("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n" + http_response(200, testing::openai_answer("ok"))));
+    EXPECT_EQ(w.generate(w.provider(), asking("hi")).text, "ok");
+}
+
+TEST(OpenaiErrors, AnAnnouncedGiantIsRefusedUnread)
+{
+    live_world w(byte_script().request().send(testing::http_head(200, {{"content-type", "application/json"}, {"content-length", "68157440"}}) + "{").stall());
+    const json e = w.error_of(w.provider(), asking("hi"));
+    EXPECT_EQ(e["bound"].as_string(), "body-too-large");
+    EXPECT_FALSE(e["retryable"].as_bool());
+}
+
+TEST(OpenaiErrors, AnEndlessErrorPageIsJudgedByItsStatus)
+{
+    live_world w(byte_script().request().send(testing::http_head(500, {{"content-type", "text/html"}})).send_forever(std::string(10'000, 'x')));
+    const json e = w.error_of(w.provider(), asking("hi"));
+    EXPECT_EQ(e["message"].as_string(), "[OpenAIProvider] HTTP 500");
+    EXPECT_TRUE(e["retryable"].as_bool());
+}
+
+TEST(OpenaiErrors, AQuotedKeyIsHidden)
+{
+    live_world w(byte_script().request().send(http_response(401, error_body("Incorrect API key provided: sk-very-secret-key. Try again."))));
+    openai_options o = w.options();
+    o.key(secret("sk-very-secret-key")).expose_error_body(true);
+    const json e = w.error_of(openai_chat(w.http, o), asking("hi"));
+    EXPECT_EQ(e["message"].as_string(), "[OpenAIProvider] Incorrect API key provided: ***. Try again.");
+    EXPECT_EQ(e.dump().find("sk-very"), std::string::npos);
+}
+
+TEST(OpenaiErrors, WarnsOnceOfAKeyInTheClear)
+{
+    std::vector<std::string> lines;
+    const auto warnings = [&](const char* base) {
+        lines.clear();
+        live_world w(byte_script().close());
+        openai_options o = w.options();
+        o.base_url(url::parse_or_throw(base, "test")).log(log_sink([&](log_level, std::string_view line) { lines.emplace_back(line); }));
+        const provider_ptr p = openai_chat(w.http, o);
+        static_cast<void>(p->start(asking("a")));
+        static_cast<void>(p->start(asking("b")));
+        return lines.size();
+    };
+    EXPECT_EQ(warnings("http://10.0.0.9:1/v1"), 1U);
+    EXPECT_EQ(lines.at(0).find("k;"), std::string::npos);
+    EXPECT_EQ(warnings("http://127.0.0.1:1/v1"), 0U);
+    EXPECT_EQ(warnings("http://[::1]:1/v1"), 0U);
+    EXPECT_EQ(warnings("https://10.0.0.9:1/v1"), 0U);
+}
+
+TEST(OpenaiErrors, OptionsAreCheckedBeforeAnyConnection)
+{
+    live_world w(byte_script().close());
+    openai_options o = w.options();
+    o.mode(thinking_mode::off).thinking(json::object());
+    EXPECT_THROW(static_cast<void>(openai_chat(w.http, o)), validation_error);
+    generate_request request = asking("hi");
+    request.options.tool_choice = "banana";
+    EXPECT_THROW(static_cast<void>(w.provider()->start(request)), provider_error);
+    w.io.poll();
+    EXPECT_TRUE(w.server.log().connections.empty());
+}
+
+TEST(OpenaiOptions, ReadsJsonByTheResolutionRules)
+{
+    const openai_options o = openai_options::from_json(json::parse_or_throw(
+        R"({"apiKey":"  k\n","model":"x","baseUrl":"http://127.0.0.1:8/v1","legacyMaxTokens":true,"thinkingMode":"on","temperature":1,"maxTokens":5,"exposeErrorBody":true,)"
+        R"("exposeMalformedArgs":true,"timeoutMs":"250","deadlineMs":0,"connectTimeoutMs":100,"headersTimeoutMs":7,"streamUsage":false,"systemRole":"developer"})",
+        "test"));
+    EXPECT_EQ(o.key().reveal(), "k");
+    EXPECT_EQ(o.model(), "x");
+    EXPECT_EQ(o.base_url().port(), 8);
+    EXPECT_TRUE(o.legacy_max_tokens());
+    EXPECT_EQ(o.mode(), thinking_mode::on);
+    EXPECT_EQ(o.idle().span(), 250ms);
+    EXPECT_EQ(o.total().or_else(1s), 0ns);
+    EXPECT_EQ(o.connect().span(), 100ms);
+    EXPECT_EQ(o.first_byte().span(), 7ms);
+    EXPECT_FALSE(o.stream_usage());
+    EXPECT_EQ(o.system_role(), "developer");
+    const auto fault = [](const char* text) -> std::string {
+        try {
+            static_cast<void>(openai_options::from_json(json::parse_or_throw(text, "test")));
+        } catch (const validation_error& e) {
+            return e.what();
+        }
+        return "none";
+    };
+    EXPECT_NE(fault(R"({"modle":"x"})").find("unknown option modle"), std::string::npos);
+    EXPECT_NE(fault(R"({"baseUrl":"ftp://x"})").find("baseUrl"), std::string::npos);
+    EXPECT_NE(fault(R"({"model":""})").find("model must be a non-empty string"), std::string::npos);
+    EXPECT_NE(fault(R"({"deadlineMs":-1})").find("deadlineMs"), std::string::npos);
+    EXPECT_NE(fault(R"({"thinkingMode":"maybe"})").find("thinkingMode"), std::string::npos);
+    EXPECT_NE(fault(R"({"streamUsage":"no"})").find("streamUsage must be true or false"), std::string::npos);
+}
+
+}  // namespace openai_errors_test
+}  // namespace
