@@ -41,7 +41,9 @@ private:
 template <class Handler>
 void waiter::start(Handler h, bool forwarding)
 {
-    auto slot = asio::get_associated_cancellation_slot(h);
+    // First: to erase a handler's type puts Asio's own cancellation state into its slot, and takes out what was there.
+    handler_.emplace(std::move(h));
+    auto slot = asio::get_associated_cancellation_slot(*handler_);
     if (slot.is_connected()) {
         // The slot is the waiting coroutine's and may outlive this object.
         slot.assign([weak = weak_from_this(), forwarding](asio::cancellation_type type) {
@@ -52,7 +54,6 @@ void waiter::start(Handler h, bool forwarding)
             else self->complete(asio::error::operation_aborted);
         });
     }
-    handler_.emplace(std::move(h));
 }
 
 awaitable<void> waiter::wait()
