@@ -2,6 +2,9 @@
 #include <reagent/governance/budget.hpp>
 #include <reagent/governance/gate.hpp>
 
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+
 #include <benchmark/benchmark.h>
 
 namespace {
@@ -9,7 +12,7 @@ namespace {
 reagent::gate_policy some_policy()
 {
     return reagent::gate_policy::from_json(reagent::json::parse_or_throw(
-        R"({"tools": {"allow": ["search", "read", "write"], "deny": ["shell"]}, "limits": {"maxTurns": 50, "maxToolRounds": 20}})", "policy"));
+        R"({"tools": {"allowlist": ["search", "read", "write"], "denylist": ["shell"]}, "limits": {"maxTurns": 50, "maxToolRounds": 20}})", "policy"));
 }
 
 void make_run_gate(benchmark::State& state)
@@ -34,6 +37,44 @@ void reserve_and_settle(benchmark::State& state)
     }
 }
 BENCHMARK(reserve_and_settle);
+
+void reserve_without_caps(benchmark::State& state)
+{
+    const reagent::budget run("run", reagent::budget_caps());
+    const reagent::budget_amount worst(reagent::usd("0.01"), 5000), actual(reagent::usd("0.001"), 500);
+    for (auto _ : state) {
+        std::optional<reagent::admission> admitted = run.try_reserve(worst);
+        admitted->held.settle(actual);
+    }
+}
+BENCHMARK(reserve_without_caps);
+
+// One decision: judged, and with an audit log written before it is returned (/dev/null takes the file system out of it).
+reagent::awaitable<void> check_over_and_over(reagent::run_gate& gate, benchmark::State& state)
+{
+    const reagent::action call = reagent::action::tool("search", reagent::json::object().set("query", "what a gate costs"));
+    for (auto _ : state) {
+        reagent::action a = call;
+        const reagent::decision d = co_await gate.check(std::move(a));
+        benchmark::DoNotOptimize(d.rule.data());
+    }
+}
+
+void run_checks(benchmark::State& state, reagent::audit_log audit)
+{
+    boost::asio::io_context io(1);
+    reagent::gate_options options;
+    options.audit = std::move(audit);
+    reagent::run_gate gate(some_policy(), reagent::budget(), std::move(options));
+    boost::asio::co_spawn(io, check_over_and_over(gate, state), [](std::exception_ptr failure) {
+        if (failure) std::rethrow_exception(failure);
+    });
+    io.run();
+}
+void check_without_audit(benchmark::State& state) { run_checks(state, {}); }
+BENCHMARK(check_without_audit);
+void check_with_audit(benchmark::State& state) { run_checks(state, reagent::audit_log::file("/dev/null")); }
+BENCHMARK(check_with_audit);
 
 }  // namespace
 

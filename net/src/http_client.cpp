@@ -51,14 +51,21 @@ char* http_client::impl::borrow()
 
 http_client::http_client(any_io_executor ex, http_client_options options) : impl_(std::make_shared<impl>(std::move(ex), std::move(options))) {}
 
-awaitable<http_exchange> http_client::open(http_request request, bool* request_left)
+namespace {
+
+// Apart from the class, so that what it needs is its own from the moment it is made, not from its first step on.
+awaitable<http_exchange> open_exchange(std::shared_ptr<http_client::impl> client, http_request request, bool* request_left)
 {
-    const std::shared_ptr<impl> client = impl_;
     if (request_left) *request_left = false;
+    net_detail::check_request(request);
     auto x = std::make_unique<http_exchange::impl>(client, std::move(request));
-    x->started = client->time->now();
+    x->started = x->moved = client->time->now();
     x->origin = &client->pool.origin(x->request.target.tls(), x->request.target.host(), x->request.target.port());
     ++client->counts.exchanges;
+    if (x->request.limits.deadline <= x->started) {
+        x->expired = errc::deadline;
+        x->throw_timeout();
+    }
     if (x->take_idle()) {
         // The answers of one turn of the loop are all read before the next requests leave, so that those leave together: a peer on this machine is
         // woken once a turn instead of once a request, which halves the CPU of a call at 64 in flight.
@@ -66,12 +73,10 @@ awaitable<http_exchange> http_client::open(http_request request, bool* request_l
         const auto state = co_await asio::this_coro::cancellation_state;
         x->after_wait(state.cancelled());
     } else {
-        client->head_buffer.clear();
-        net_detail::write_request_head(client->head_buffer, x->request);  // a request that cannot be sent is refused before anything is dialled
         co_await x->obtain();
     }
     for (;;) {
-        client->head_buffer.clear();  // others used it while we waited
+        client->head_buffer.clear();
         net_detail::write_request_head(client->head_buffer, x->request);
         x->enter(http_exchange::impl::phase_kind::send, client->time->now());
         bool all_sent = x->send(client->head_buffer, request_left);
@@ -107,6 +112,13 @@ awaitable<http_exchange> http_client::open(http_request request, bool* request_l
         co_await x->dial();
     }
     co_return http_exchange(std::move(x));
+}
+
+}  // namespace
+
+awaitable<http_exchange> http_client::open(http_request request, bool* request_left)
+{
+    return open_exchange(impl_, std::move(request), request_left);
 }
 
 void http_client::close_idle() noexcept { impl_->pool.close_idle(); }

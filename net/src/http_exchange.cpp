@@ -44,7 +44,8 @@ void http_exchange::impl::abandon() noexcept
 {
     if (client->tenant == this) client->tenant = nullptr;
     pending = {};
-    release(phase == phase_kind::pool);  // a connection granted to one who no longer wants it goes to the next
+    // A connection of one who no longer wants it and has not used it goes to the next.
+    release(phase == phase_kind::none || phase == phase_kind::pool);
 }
 
 std::string http_exchange::impl::label() const { return "[http] " + request.method + " " + request.target.redacted(); }

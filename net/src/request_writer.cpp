@@ -33,14 +33,8 @@ bool same_name(std::string_view a, std::string_view lower) noexcept
     return true;
 }
 
-// What the caller's lines say that matters here.
-struct line_facts {
-    bool accept_encoding = false;
-};
-
-line_facts check_lines(std::string_view lines)
+void check_lines(std::string_view lines)
 {
-    line_facts facts;
     while (!lines.empty()) {
         const std::size_t end = lines.find("\r\n");
         if (end == std::string_view::npos) throw validation_error("[http] header lines must each end with CRLF");
@@ -60,12 +54,21 @@ line_facts check_lines(std::string_view lines)
         case 7: if (same_name(name, "trailer") || same_name(name, "upgrade")) throw validation_error("[http] Trailer and Upgrade are not supported"); break;
         case 10: if (same_name(name, "connection")) throw validation_error("[http] the header field Connection is set by the client"); break;
         case 14: if (same_name(name, "content-length")) throw validation_error("[http] the header field Content-Length is set by the client"); break;
-        case 15: if (same_name(name, "accept-encoding")) facts.accept_encoding = true; break;
         case 17: if (same_name(name, "transfer-encoding")) throw validation_error("[http] the header field Transfer-Encoding is set by the client"); break;
         default: break;
         }
     }
-    return facts;
+}
+
+bool names_accept_encoding(std::string_view lines) noexcept
+{
+    constexpr std::string_view name = "accept-encoding";
+    while (!lines.empty()) {
+        if (lines.size() > name.size() && lines[name.size()] == ':' && same_name(lines.substr(0, name.size()), name)) return true;
+        const std::size_t end = lines.find('\n');
+        lines.remove_prefix(end == std::string_view::npos ? lines.size() : end + 1);
+    }
+    return false;
 }
 
 void check_target(std::string_view target)
@@ -88,15 +91,18 @@ void check_host(std::string_view host)
 
 }  // namespace
 
-void write_request_head(std::string& out, const http_request& request)
+void check_request(const http_request& request)
 {
     if (!is_token(request.method) || same_name(request.method, "connect"))
         throw validation_error("[http] the method must be an HTTP token other than CONNECT");
-    const url& to = request.target;
-    check_target(to.target());
-    check_host(to.host());
-    const line_facts facts = check_lines(request.header_lines);
+    check_target(request.target.target());
+    check_host(request.target.host());
+    check_lines(request.header_lines);
+}
 
+void write_request_head(std::string& out, const http_request& request)
+{
+    const url& to = request.target;
     out.append(request.method).append(" ").append(to.target()).append(" HTTP/1.1\r\nHost: ");
     const bool brackets = to.kind() == url::host_kind::ipv6;
     if (brackets) out.push_back('[');
@@ -112,7 +118,7 @@ void write_request_head(std::string& out, const http_request& request)
         number(to.port());
     }
     out.append("\r\n").append(request.header_lines);
-    if (!facts.accept_encoding) out.append("Accept-Encoding: identity\r\n");
+    if (!names_accept_encoding(request.header_lines)) out.append("Accept-Encoding: identity\r\n");
     // A method that defines a body says that there is none, too (RFC 9110, section 8.6).
     const bool says_length = !request.body.empty() || request.method == "POST" || request.method == "PUT" || request.method == "PATCH";
     if (says_length) {

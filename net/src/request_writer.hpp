@@ -5,9 +5,10 @@
 
 namespace reagent::inline v0::net_detail {
 
-/// Appends the head of `request` to `out`: request line, Host, the caller's lines, `Accept-Encoding: identity` unless named there, exact
-/// Content-Length, the empty line. Throws `validation_error` for anything that would let a value start a line of its own or contradict the framing
-/// (RFC 9112, section 11.1); `out` is then unchanged.
+/// Throws `validation_error` for anything that would let a value start a line of its own or contradict the framing (RFC 9112, section 11.1).
+void check_request(const http_request& request);
+/// Appends the head of a checked `request` to `out`: request line, Host, the caller's lines, `Accept-Encoding: identity` unless named there, exact
+/// Content-Length, the empty line.
 void write_request_head(std::string& out, const http_request& request);
 
 }  // namespace reagent::inline v0::net_detail

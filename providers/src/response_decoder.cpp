@@ -1,3 +1,4 @@
+#include <reagent/base/json.hpp>
 #include <reagent/base/untrusted_text.hpp>
 #include <reagent/providers/response_decoder.hpp>
 
@@ -9,6 +10,7 @@ namespace reagent::inline v0 {
 namespace {
 
 constexpr std::string_view component = "OpenAIProvider";
+constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 /// White space before the first byte that tells a stream from a JSON body.
 constexpr std::size_t max_sniffed = 4096;
 
@@ -54,6 +56,13 @@ provider_error named(errc code, std::string_view bound, std::string_view text)
     provider_error e(code, prefixed(component, text), false);
     e.bound = bound;
     return e;
+}
+
+bool whole_event(std::string_view data)
+{
+    const std::size_t first = data.find_first_not_of(" \t\r\n"), last = data.find_last_not_of(" \t\r\n");
+    if (first == std::string_view::npos || data.substr(first, last - first + 1) == "[DONE]") return true;
+    return json::parse(data).has_value();
 }
 
 provider_error body_too_large(std::uint64_t limit)
@@ -118,11 +127,10 @@ decode_state response_decoder::feed(std::string_view bytes, event_batch* out)
     }
     body_ += bytes;
     if (mode_ == mode::sniff) {
-        constexpr std::string_view mark = "\xEF\xBB\xBF";
         const std::string_view seen(body_);
-        const bool marked = seen.starts_with(mark);
-        if (!marked && mark.starts_with(seen)) return state_;
-        const std::size_t first = seen.find_first_not_of(" \t\r\n", marked ? mark.size() : 0);
+        const bool marked = seen.starts_with(byte_order_mark);
+        if (!marked && byte_order_mark.starts_with(seen)) return state_;
+        const std::size_t first = seen.find_first_not_of(" \t\r\n", marked ? byte_order_mark.size() : 0);
         if (first == std::string_view::npos && seen.size() < max_sniffed) return state_;
         mode_ = first != std::string_view::npos && (seen[first] == '{' || seen[first] == '[') ? mode::json : mode::stream;
         if (mode_ == mode::stream) {
@@ -156,7 +164,8 @@ decode_state response_decoder::end(body_end how, event_batch* out)
     if (mode_ == mode::sniff) mode_ = mode::stream;
     if (mode_ == mode::stream) {
         sse_event e;
-        if (clean && events_.finish(e)) {
+        // An event without its blank line counts only when it is whole; a cut one is the cut, not a bad event.
+        if (clean && events_.finish(e) && whole_event(e.data)) {
             const decode_state s = answer_.on_event(e.data, e.type, out);
             if (s != decode_state::more) {
                 whole_ = s == decode_state::done;
@@ -180,6 +189,10 @@ decode_state response_decoder::end(body_end how, event_batch* out)
 decode_state response_decoder::broken(const error& failure, event_batch* out)
 {
     if (state_ != decode_state::more) return state_;
+    if (failure.code() == errc::bad_encoding) {
+        const std::string coding = untrusted_text(fields_->get("content-encoding"), 40);
+        return set(answer_.fail(named(errc::bad_encoding, "bad-encoding", "content coding " + coding + " is not supported, or its data is corrupt"), mode_ == mode::stream));
+    }
     if (auto final = final_failure(failure)) return set(answer_.fail(std::move(*final), mode_ == mode::stream));
     return end(body_end::aborted, out);
 }
@@ -197,6 +210,7 @@ decode_state response_decoder::finish_body(event_batch* out)
         e.status = status_;
         return set(answer_.fail(std::move(e), false));
     }
+    if (body_.starts_with(byte_order_mark)) body_.erase(0, byte_order_mark.size());
     return set(answer_.on_body(body_, status_, out));
 }
 

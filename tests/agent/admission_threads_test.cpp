@@ -1,3 +1,4 @@
+#include <reagent/model/attempt_gate.hpp>
 #include <reagent/agent/agent.hpp>
 #include <reagent/model/pricing.hpp>
 

@@ -83,11 +83,12 @@ inline reagent::awaitable<reagent::run_result> read_all(reagent::run* r, seen_ev
 
 class fixture : public ::testing::Test {
 protected:
-    ~fixture() override
+    void TearDown() override
     {
-        // Nothing of ours may be left: whatever still holds work would keep this from returning.
+        // Nothing of ours may be left: the context runs out of work by itself.
         context.restart();
-        context.run();
+        context.run_for(10s);
+        EXPECT_TRUE(context.stopped());
     }
 
     std::shared_ptr<reagent::scripted_provider> script(std::vector<reagent::scripted_round> rounds, std::string model = "scripted-model")

@@ -19,7 +19,7 @@ public:
         {
             batch.clear();
             ++p_->batches;
-            for (int i = 0; i < 100; ++i) batch.push(event_kind::text, batch.keep(std::string_view("0123456789")));
+            for (int i = 0; i < 100; ++i) batch.push(event_kind::text, "0123456789");
             p_->most_bytes = std::max(p_->most_bytes, batch.bytes());
             const bool more = p_->batches < p_->last;
             co_return more;

@@ -69,7 +69,8 @@ TEST(Pricing, TiersByPromptLength)
 TEST(Pricing, WorstCostRoundsUp)
 {
     EXPECT_EQ(worst_cost(1, 0, "m", rates(0.2, 0))->nanos(), 1);
-    EXPECT_EQ(worst_cost(10, 0, "m", rates(1, 0))->nanos(), 13);  // a prompt may be written to a cache at 1.25 times the price
+    EXPECT_EQ(worst_cost(10, 0, "claude-haiku-4-5", rates(1, 0))->nanos(), 13);  // its prompt may be written to a cache at 1.25 times the price
+    EXPECT_EQ(worst_cost(10, 0, "m", rates(1, 0))->nanos(), 10);                 // no other model bills that
     EXPECT_EQ(worst_cost(UINT64_MAX, UINT64_MAX, "gpt-5.5", {}), usd::max());
 }
 

@@ -1,5 +1,7 @@
 #include "net_world.hpp"
 
+#include <reagent/net/sse_parser.hpp>
+
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -194,6 +196,47 @@ TEST(HttpClient, RequestsThatCannotBeWrittenFailBeforeAnyIo)
     EXPECT_EQ(client.stats().exchanges, 0u);
 }
 
+TEST(HttpClient, ARequestRefusedLeavesThePoolAlone)
+{
+    world w;
+    testing::byte_server server = w.server(byte_script::answering(http_response(200, "ok")));
+    http_client client = w.client();
+    EXPECT_EQ(fetch_or_error(w, client, world::get(server)), "200 ok");
+    http_request r = world::get(server);
+    r.header_lines = "no line end";
+    EXPECT_EQ(fetch_or_error(w, client, std::move(r)), text_of(errc::invalid_argument));
+    cancellable unwanted(w.context, fetch(client, world::get(server)));
+    w.context.restart();
+    w.context.run_one();
+    unwanted.cancel();
+    ASSERT_TRUE(w.until([&] { return unwanted.done(); }));
+    EXPECT_EQ(client.stats().open, client.stats().idle);
+    EXPECT_EQ(fetch_or_error(w, client, world::get(server)), "200 ok");
+}
+
+TEST(HttpClient, ADeadlineAlreadyPassedFailsBeforeAnyIo)
+{
+    world w;
+    http_request r("GET", url::parse_or_throw("http://127.0.0.1:1/", "url"));
+    r.limits.deadline = w.clock->now();
+    http_client client = w.client();
+    testing::started<http_exchange> op(w.context, client.open(std::move(r)));
+    w.context.run();
+    EXPECT_EQ(code_of_failure(op.failure()), errc::deadline);
+    EXPECT_EQ(client.stats().open, 0u);
+}
+
+TEST(HttpClient, MayDieBeforeItsCallStarts)
+{
+    world w;
+    testing::byte_server server = w.server(byte_script::answering(http_response(200, "ok")));
+    std::optional<http_client> client(w.client());
+    awaitable<http_exchange> call = client->open(world::get(server));
+    client.reset();
+    http_exchange x = testing::complete(w.context, std::move(call));
+    EXPECT_EQ(testing::complete(w.context, rest_of(x)), "ok");
+}
+
 TEST(HttpClient, WhatIsNotHttpIsMalformed)
 {
     for (const char* garbage : {"SSH-2.0-x\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx", "\x16\x03\x01"}) {
@@ -232,6 +275,40 @@ TEST(HttpExchange, EverythingThatCameAtOnceIsReadWithoutSuspending)
     ASSERT_TRUE(x.try_read_some(bytes));
     EXPECT_TRUE(bytes.empty());
     EXPECT_EQ(x.ended(), body_end::complete);
+}
+
+awaitable<std::vector<std::string>> events_of(http_client client, http_request request)
+{
+    http_exchange x = co_await client.open(std::move(request));
+    sse_parser parser;
+    sse_event e;
+    std::vector<std::string> events;
+    for (;;) {
+        const std::span<const char> bytes = co_await x.read_some();
+        if (bytes.empty()) break;
+        parser.feed({bytes.data(), bytes.size()});
+        while (parser.next(e)) events.emplace_back(e.data);
+    }
+    if (parser.finish(e)) events.emplace_back(e.data);
+    co_return events;
+}
+
+TEST(HttpExchange, Case_A1_EventsComeOutTheSameHoweverTheyAreSent)
+{
+    const std::vector<std::string> sent = {"\xE6\x97\xA5\xE6\x9C\xAC", "\xF0\x9F\x98\x80 \xC3\xA9", "[DONE]"};
+    std::string body, one_by_one;
+    for (const std::string& e : sent) body += testing::sse_event(e);
+    for (const char c : body) one_by_one += http_chunk({&c, 1});
+    world w;
+    testing::byte_server server = w.server({byte_script().request().send(testing::sse_head() + http_chunk(body) + http_chunk("")).close(),
+                                            byte_script().request().trickle(testing::sse_head() + http_chunk(body) + http_chunk("")).close(),
+                                            byte_script().request().send(testing::sse_head() + one_by_one + http_chunk("")).close(),
+                                            byte_script().request().trickle(testing::sse_head() + one_by_one + http_chunk("")).close()});
+    http_client client = w.client();
+    for (int i = 0; i < 4; ++i) {
+        EXPECT_EQ(testing::complete(w.context, events_of(client, world::get(server))), sent) << i;
+        w.idle();
+    }
 }
 
 TEST(HttpExchange, UnreadBytesSurviveAnotherExchange)

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -114,8 +115,10 @@ public:
     ~tls_server()
     {
         ::shutdown(listener_, SHUT_RDWR);
-        const int client = connection_;
-        if (client >= 0) ::shutdown(client, SHUT_RDWR);
+        {
+            const std::lock_guard lock(mutex_);
+            if (connection_ >= 0) ::shutdown(connection_, SHUT_RDWR);
+        }
         thread_.join();
         ::close(listener_);
         SSL_CTX_free(context_);
@@ -123,7 +126,11 @@ public:
     std::uint16_t port() const { return port_; }
     int requests() const { return requests_; }
     int notified() const { return notified_; }  ///< connections the client ended with close_notify
-    std::string server_name() const { return names_; }
+    std::string server_name() const
+    {
+        const std::lock_guard lock(mutex_);
+        return name_;
+    }
 
 private:
     void serve()
@@ -131,19 +138,28 @@ private:
         for (;;) {
             const int fd = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
             if (fd < 0) return;
-            connection_ = fd;
+            {
+                const std::lock_guard lock(mutex_);
+                connection_ = fd;
+            }
             SSL* ssl = SSL_new(context_);
             SSL_set_fd(ssl, fd);
             if (SSL_accept(ssl) == 1) talk(ssl);
-            connection_ = -1;
             SSL_free(ssl);
-            ::close(fd);
+            {
+                const std::lock_guard lock(mutex_);
+                connection_ = -1;
+                ::close(fd);
+            }
             ERR_clear_error();
         }
     }
     void talk(SSL* ssl)
     {
-        if (const char* name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name)) names_ = name;
+        if (const char* name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name)) {
+            const std::lock_guard lock(mutex_);
+            name_ = name;
+        }
         std::string head;
         char buffer[4096];
         for (;;) {
@@ -161,11 +177,13 @@ private:
             if (end_ != tls_end::keep) return;
         }
     }
-    std::string response_, names_;
+    std::string response_, name_;
+    mutable std::mutex mutex_;
     tls_end end_;
     SSL_CTX* context_;
     int listener_ = -1;
-    std::atomic<int> connection_{-1}, requests_{0}, notified_{0};
+    int connection_ = -1;
+    std::atomic<int> requests_{0}, notified_{0};
     std::uint16_t port_ = 0;
     std::thread thread_;
 };

@@ -98,11 +98,21 @@ bool has_known_price(std::string_view model, const std::optional<rates>& caller)
     return caller.has_value() || find_model(model) != nullptr;
 }
 
+// Only Claude models are billed for writing a prompt to the cache; on every other wire that tier never comes, and reserving for it would
+// hold money that cannot be spent. A provider of one's own that reports it all the same is an overrun, recorded and reported.
+static bool bills_cache_writes(std::string_view model) noexcept
+{
+    for (const std::string_view family : {"claude", "haiku", "sonnet", "opus"})
+        if (contains_ignoring_case(model, family)) return true;
+    return false;
+}
+
 std::optional<usd> worst_cost(std::uint64_t input_tokens, std::uint64_t output_tokens, std::string_view model, const std::optional<rates>& caller) noexcept
 {
     long double input = 0, output = 0;
     if (caller) {
-        input = static_cast<long double>(caller->input) * std::max({1.0, caller->cache_read_mult, caller->cache_write_mult});
+        const double write = bills_cache_writes(model) ? caller->cache_write_mult : 1.0;
+        input = static_cast<long double>(caller->input) * std::max({1.0, caller->cache_read_mult, write});
         output = caller->output;
     } else if (const model_info* known = find_model(model)) {
         const price_tier most = known->dearest();

@@ -13,7 +13,7 @@
 namespace reagent::inline v0 {
 
 /// The compiled rules (spec/governance.md §1.5, §4.1, §5.2). Immutable and shared; thread safe; a cheap copy. Each setter returns a new policy.
-/// A section known to the spec and not evaluated by this version is a `config_error`, never ignored.
+/// A section known to the spec and not evaluated by this version is a `config_error`, never ignored (so `content`, whose patterns the spec has on by default).
 class gate_policy {
 public:
     gate_policy();  ///< no rule: everything is allowed

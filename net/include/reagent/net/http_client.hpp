@@ -82,7 +82,8 @@ public:
     /// is replaced once by a fresh one. `request_left`, when given, is set as soon as a byte of the request was handed to the kernel.
     /// Errors: `timeout_error` (`errc::pool_timeout` included); `validation_error` for a request that cannot be written, before any I/O;
     /// `error(errc::resolve_failed)`; `transport_error(errc::connect_failed | tls_failed | transport_failed | headers_too_large | malformed_response)`, the
-    /// first and third retryable. A status is data, not an error. Cancellation: terminal, `operation_aborted`; the connection is closed.
+    /// first and third retryable. A status is data, not an error. A deadline already passed fails before any I/O. Lifetimes: the client may die before
+    /// the call; `request_left` must outlive it. Cancellation: terminal, `operation_aborted`; the connection is closed.
     awaitable<http_exchange> open(http_request request, bool* request_left = nullptr);
     /// Closes idle connections. Exchanges under way are not touched.
     void close_idle() noexcept;
