@@ -4,6 +4,10 @@
 
 #include "raw_client.hpp"
 
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+
 #include <gtest/gtest.h>
 
 namespace {

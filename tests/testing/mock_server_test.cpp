@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include <boost/asio/post.hpp>
+#include <algorithm>
 
 namespace {
 namespace mock_server_test {
