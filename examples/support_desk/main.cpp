@@ -106,7 +106,7 @@ int main()
 
     asio::io_context context;
     const auto rules = reagent::gate_policy::from_json(reagent::json::parse_or_throw(
-        R"({"tools": {"allow": ["refund"]}, "limits": {"maxToolRounds": 5}})", "rules"));
+        R"({"tools": {"allowlist": ["refund"]}, "limits": {"maxToolRounds": 5}})", "rules"));
     const reagent::audit_log audit = reagent::audit_log::in_memory();
     support_desk desk(context.get_executor(), service.origin() + "/v1", rules, audit);
     reagent::budget team("support", reagent::budget_caps(reagent::usd("1")));
