@@ -48,14 +48,10 @@ private:
     {
         reagent::event_batch batch;
         while (!measured_.finished()) {
-            reagent::generate_request request(messages_);
-            request.options.temperature = 0.7;
-            request.options.stream = flags_.sse;
-            request.gate = &gate_;
             bool failed = false;
             try {
-                if (flags_.sse) co_await read_stream(std::move(request), batch);
-                else co_await whole_call(std::move(request));
+                if (flags_.sse) co_await read_stream(batch);
+                else co_await whole_call();
             } catch (const reagent::error& e) {
                 failed = true;
                 if (failure_.empty()) failure_ = e.what();
@@ -70,18 +66,28 @@ private:
         context_.stop();
     }
 
-    reagent::awaitable<void> whole_call(reagent::generate_request request)
+    reagent::generate_request make_request()
+    {
+        reagent::generate_request request(messages_);
+        request.options.temperature = 0.7;
+        request.options.stream = flags_.sse;
+        request.gate = &gate_;
+        return request;
+    }
+
+    reagent::awaitable<void> whole_call()
     {
         const std::int64_t began = bench::monotonic_ns();
-        const reagent::generate_result result = co_await provider_->generate(std::move(request));
+        reagent::awaitable<reagent::generate_result> answer = provider_->generate(make_request());
+        const reagent::generate_result result = co_await std::move(answer);
         measured_.sample(static_cast<float>(bench::monotonic_ns() - began) / 1000.f);
         if (result.text.empty() || !result.usage) throw reagent::error(reagent::errc::malformed_response, "the answer has no text or no usage");
     }
 
-    reagent::awaitable<void> read_stream(reagent::generate_request request, reagent::event_batch& batch)
+    reagent::awaitable<void> read_stream(reagent::event_batch& batch)
     {
         const std::int64_t began = bench::monotonic_ns();
-        const reagent::model_call_ptr call = provider_->start(std::move(request));
+        const reagent::model_call_ptr call = provider_->start(make_request());
         std::uint64_t deltas = 0;
         for (;;) {
             batch.clear();

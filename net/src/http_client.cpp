@@ -54,11 +54,11 @@ http_client::http_client(any_io_executor ex, http_client_options options) : impl
 namespace {
 
 // Apart from the class, so that what it needs is its own from the moment it is made, not from its first step on.
-awaitable<http_exchange> open_exchange(std::shared_ptr<http_client::impl> client, http_request request, bool* request_left)
+awaitable<http_exchange> open_exchange(std::unique_ptr<http_exchange::impl> x, bool* request_left)
 {
+    http_client::impl* const client = x->client.get();
     if (request_left) *request_left = false;
-    net_detail::check_request(request);
-    auto x = std::make_unique<http_exchange::impl>(client, std::move(request));
+    net_detail::check_request(x->request);
     x->started = x->moved = client->time->now();
     x->origin = &client->pool.origin(x->request.target.tls(), x->request.target.host(), x->request.target.port());
     ++client->counts.exchanges;
@@ -118,7 +118,8 @@ awaitable<http_exchange> open_exchange(std::shared_ptr<http_client::impl> client
 
 awaitable<http_exchange> http_client::open(http_request request, bool* request_left)
 {
-    return open_exchange(impl_, std::move(request), request_left);
+    // The request stands in one place only, however many coroutines wait: a thousand open calls are then half as large in the caches.
+    return open_exchange(std::make_unique<http_exchange::impl>(impl_, std::move(request)), request_left);
 }
 
 void http_client::close_idle() noexcept { impl_->pool.close_idle(); }

@@ -18,13 +18,21 @@ model_call_ptr openai_provider::start(generate_request request)
     return std::make_unique<openai_call>(self(), std::move(request));
 }
 
+namespace {
+
+awaitable<generate_result> result_of(std::unique_ptr<openai_call> call)
+{
+    while (call->unfinished()) co_await call->step(nullptr);
+    call->check();
+    co_return call->take_result();
+}
+
+}  // namespace
+
 awaitable<generate_result> openai_provider::generate(generate_request request)
 {
     request.options.stream = false;
-    openai_call call(self(), std::move(request));
-    while (call.unfinished()) co_await call.step(nullptr);
-    call.check();
-    co_return call.take_result();
+    return result_of(std::make_unique<openai_call>(self(), std::move(request)));
 }
 
 void openai_provider::warn(std::string_view what) const

@@ -95,7 +95,6 @@ awaitable<void> openai_call::step(event_batch* batch)
         response_.reset();
         exchange_.reset();
         request_left_ = false;
-        http_request request = make_request();
         try {
             if (request_.gate != nullptr && !request_.gate->open()) {
                 attempt_info info = describe();
@@ -103,7 +102,8 @@ awaitable<void> openai_call::step(event_batch* batch)
                 permit_ = std::move(granted);
             }
             unsettled_ = true;
-            http_exchange exchange = co_await owner_->http_.open(std::move(request), &request_left_);
+            awaitable<http_exchange> opening = owner_->http_.open(make_request(), &request_left_);
+            http_exchange exchange = co_await std::move(opening);
             opened(std::move(exchange));
         } catch (...) {
             broken = std::current_exception();
