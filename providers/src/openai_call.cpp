@@ -12,6 +12,17 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
+bool went_stale(const std::exception_ptr& failure)
+{
+    try {
+        std::rethrow_exception(failure);
+    } catch (const transport_error& e) {
+        return e.stale();
+    } catch (...) {
+        return false;
+    }
+}
+
 std::string ms_text(nanoseconds d)
 {
     return std::to_string(std::chrono::duration_cast<milliseconds>(d).count()) + "ms";
@@ -72,6 +83,9 @@ http_request openai_call::make_request() const
     r.limits.deadline = deadline_;
     // A stream is bounded event by event, a JSON body by the decoder, whatever the request asked for.
     r.limits.max_body = plan_.stream ? 0 : o.limits().max_body;
+    // Each request that leaves has been admitted: the client does not send a second one by itself.
+    r.resend = false;
+    r.fresh = resent_;
     return r;
 }
 
@@ -108,6 +122,13 @@ awaitable<void> openai_call::step(event_batch* batch)
             opened(std::move(exchange));
         } catch (...) {
             broken = std::current_exception();
+        }
+        if (broken && unsettled_ && !resent_ && went_stale(broken)) {
+            // As if sent for the first time, but on a connection of its own, and admitted anew: what left may have been charged.
+            resent_ = true;
+            close();
+            settle();
+            co_return;
         }
         if (broken) {
             failure_ = unsettled_ ? in_our_words(broken) : broken;  // the gate's own errors keep their words
@@ -187,9 +208,9 @@ openai_call::turn openai_call::on_result()
     t.connect = exchange_->connect_time();
     t.first_byte = exchange_->first_byte_time();
     t.total = owner_->http_.clock()->now() - began_;
+    close();  // before the budget lets the next one in: to the server this request must be over
     settle();
     result_ = response_->take_result();
-    close();
     result_.timings = t;
     result_.attempts = attempts_;
     result_.temperature_dropped = temperature_.dropped();
@@ -206,8 +227,8 @@ openai_call::turn openai_call::on_failure()
 {
     provider_error e = response_->answer().take_failure();
     const std::string said = response_->service_message();
-    settle();
     close();
+    settle();
     if (temperature_.refused(e.status, said)) {
         owner_->warn_once(owner_->said_temperature_, "the model takes no temperature; it is left out");
         return turn::again;

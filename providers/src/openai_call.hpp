@@ -83,6 +83,7 @@ private:
     std::chrono::nanoseconds idle_{0};
     std::optional<usage> observed_;
     unsigned attempts_ = 0;
+    bool resent_ = false;  // a reused connection went stale under the request: once a call
     int status_ = 0;
     turn turn_ = turn::again;
     bool request_left_ = false, unsettled_ = false, begun_ = false;
