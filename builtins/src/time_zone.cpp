@@ -1,3 +1,8 @@
+// What date's parser reads into, GCC 12 takes for uninitialised once it is inlined.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+
 #include "time_zone.hpp"
 
 #include <reagent/agent/tool.hpp>

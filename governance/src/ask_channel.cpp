@@ -6,11 +6,6 @@
 #include <boost/asio/error.hpp>
 #include <boost/asio/this_coro.hpp>
 
-#if defined(__GNUC__) && !defined(__clang__)
-// GCC 12 takes Asio's frame allocator, inlined into a coroutine's start, for a mismatched pair.
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
-#endif
-
 namespace reagent::inline v0::governance_detail {
 namespace {
 

@@ -40,10 +40,11 @@ bool turn_machine::begin_round()
     started_ = true;
     if (round_ < max_rounds) return true;
     round_ = max_rounds - 1;
+    std::string text = "[Loop] hit internal safety limit of 100 rounds. Set limits.maxTurns or limits.maxToolRounds in the gate to end runs earlier";
     ending e;
     e.outcome = run_outcome::failed;
-    e.error = "[Loop] hit internal safety limit of 100 rounds. Set limits.maxTurns or limits.maxToolRounds in the gate to end runs earlier";
-    e.done.set("warning", *e.error);
+    e.done.set("warning", text);
+    e.error = std::move(text);
     ending_ = std::move(e);
     return false;
 }

@@ -14,7 +14,7 @@ std::string shown(const json* value)
 {
     if (!value) return "(absent)";
     std::string text = value->dump();
-    if (text.size() > 300) text = text.substr(0, 300) + "…";
+    if (text.size() > 300) text.replace(300, std::string::npos, "…");
     return text;
 }
 
