@@ -89,8 +89,7 @@ TEST(Hostile, AnEmptyValueIsNotLeftOutInSilence)
 
 TEST(Hostile, AKeyOfControlCharactersIsRefusedAndNotShown)
 {
-    for (const std::string key : {"sk-SECRET
-X-Evil: 1", "sk-SECRET[31m", "sk-SEC	RET", "sk-SECRET"}) {
+    for (const std::string key : {"sk-SECRET\nX-Evil: 1", "sk-SECRET\x1b[31m", "sk-SEC\tRET", "sk-SECRET\x7f"}) {
         program p({"run", "hi", "--model", "m", "--base-url", "http://127.0.0.1:9/v1"});
         p.set("OPENAI_API_KEY", key);
         const program_result r = p.run();
@@ -101,9 +100,10 @@ X-Evil: 1", "sk-SECRET[31m", "sk-SEC	RET", "sk-SECRET"}) {
 
 TEST(Hostile, AByteOrderMarkIsLetPass)
 {
-    const scratch_file config("ï»¿{"modle":"x"}");
-    expect_one_line(reagent_run({"run", "hi", "-c", config.path()}), 2, "unknown key "modle"", "configuration");
-    const scratch_file fixtures("ï»¿{"fixtures":[{}]}");
+    const std::string mark = "\xEF\xBB\xBF";
+    const scratch_file config(mark + R"({"modle":"x"})");
+    expect_one_line(reagent_run({"run", "hi", "-c", config.path()}), 2, "unknown key \"modle\"", "configuration");
+    const scratch_file fixtures(mark + R"({"fixtures":[{}]})");
     expect_one_line(reagent_run({"mock", "--port", "0", "--fixtures", fixtures.path()}), 2, "fixtures[0].response is missing", "fixtures");
 }
 
