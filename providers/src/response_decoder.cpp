@@ -76,11 +76,19 @@ provider_error stream_too_large(std::uint64_t limit)
     return named(errc::body_too_large, "body-too-large", "the text and tool calls of the stream pass the limit of " + std::to_string(limit) + " bytes");
 }
 
+/// The transport names itself at the front of its sentence; ours does so here.
+std::string_view without_component(std::string_view said) noexcept
+{
+    for (const std::string_view inner : {std::string_view("[http] "), std::string_view("[resolver] ")})
+        if (said.starts_with(inner)) said.remove_prefix(inner.size());
+    return said;
+}
+
 /// The errors of sizes and codings, which sending again does not cure.
 std::optional<provider_error> final_failure(const error& failure)
 {
     const error_code code = failure.code();
-    const auto make = [&](errc c, std::string_view bound) { return named(c, bound, failure.message()); };
+    const auto make = [&](errc c, std::string_view bound) { return named(c, bound, without_component(failure.message())); };
     if (code == errc::body_too_large) return make(errc::body_too_large, "body-too-large");
     if (code == errc::headers_too_large) return make(errc::headers_too_large, "headers-too-large");
     if (code == errc::event_too_large) return make(errc::event_too_large, "event-too-large");
@@ -95,11 +103,7 @@ provider_error transport_failure(const error& failure)
     if (auto known = final_failure(failure)) return std::move(*known);
     const error_code code = failure.code();
     const errc kept = code.category() == error_category() ? static_cast<errc>(code.value()) : errc::transport_failed;
-    // The transport names itself at the front of its sentence; ours does so here.
-    std::string_view said = failure.message();
-    for (const std::string_view inner : {std::string_view("[http] "), std::string_view("[resolver] ")})
-        if (said.starts_with(inner)) said.remove_prefix(inner.size());
-    provider_error e(kept, prefixed(component, said), failure.retryable());
+    provider_error e(kept, prefixed(component, without_component(failure.message())), failure.retryable());
     e.bound = "transport";
     if (const auto* broken = dynamic_cast<const transport_error*>(&failure)) e.cause = broken->cause();
     return e;

@@ -122,7 +122,7 @@ TEST(RateLimit, RelativeResetsSaturateAndMayBeBareSeconds)
         return info ? info->requests.reset : std::nullopt;
     };
     EXPECT_EQ(reset("2500000h"), system_time::max());
-    EXPECT_EQ(reset("-2500000h"), system_time::min());
+    EXPECT_EQ(reset("-2500000h"), now - std::chrono::hours(2500000));
     EXPECT_EQ(reset("99999999999999h"), system_time::max());
     EXPECT_EQ(reset("34"), now + std::chrono::seconds(34));
     EXPECT_EQ(reset("0.5"), now + milliseconds(500));

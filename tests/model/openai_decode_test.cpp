@@ -151,7 +151,7 @@ TEST(OpenaiDecode, Case_A14_AnErrorBesideEmptyChoicesIsAnError)
     EXPECT_EQ(d.event(delta(json::object().set("content", "par"))), decode_state::more);
     ASSERT_EQ(d.event(R"({"id":"c","choices":[],"error":{"message":"upstream broke","code":502},"usage":{"prompt_tokens":1,"completion_tokens":0}})"), decode_state::failed);
     EXPECT_EQ(d.failure().dump(),
-              R"({"kind":"provider","status":502,"retryable":true,"bound":"stream-error","message":"[OpenAIProvider] upstream broke","partial":{"text":"par","toolCallsStarted":0}})");
+              R"({"kind":"provider","status":502,"retryable":true,"bound":"stream-error","message":"[OpenAIProvider] upstream broke","partial":{"text":"par","toolCallsStarted":0},"requestId":"req_1"})");
 }
 
 TEST(OpenaiDecode, Case_A12_StreamErrorsAreTypedAsHttpErrorsAre)

@@ -249,7 +249,7 @@ TEST(HttpClient, WhatIsNotHttpIsMalformed)
 
 TEST(HttpClient, AnAnswerBeforeTheWholeRequestIsRead)
 {
-    const std::string body(8 * 1024 * 1024, 'x');
+    const std::string body(16 * 1024 * 1024, 'x');
     // The server answers at once and reads nothing more, closing or not: the rest of the request cannot be written.
     for (const bool closes : {false, true}) {
         world w;
@@ -271,7 +271,7 @@ TEST(HttpClient, AnAnswerBeforeTheWholeRequestIsRead)
 
 TEST(HttpClient, HeadsBeforeTheAnswerDoNotStopTheSending)
 {
-    const std::string body(8 * 1024 * 1024, 'x');
+    const std::string body(16 * 1024 * 1024, 'x');
     world w;
     testing::byte_server server = w.server(byte_script().stop_reading().send("HTTP/1.1 100 Continue\r\n\r\n").gate("read").read_again().request().send(http_response(200, "ok")));
     http_request r = world::get(server);

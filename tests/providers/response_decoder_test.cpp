@@ -239,6 +239,7 @@ TEST(TransportFailure, KeepsTheSystemsWordAndTheVerdict)
     const provider_error b = transport_failure(error(errc::resolve_failed, "[resolver] nowhere: no such name", true));
     EXPECT_EQ(b.message(), "[OpenAIProvider] nowhere: no such name");
     EXPECT_EQ(as_json(b)["code"].as_string(), "ENOTFOUND");
+    EXPECT_EQ(transport_failure(transport_error(errc::body_too_large, "[http] GET http://h/: big", false)).message(), "[OpenAIProvider] GET http://h/: big");
     EXPECT_EQ(as_json(transport_failure(transport_error(errc::malformed_response, "[http] x", false))).find("code"), nullptr);
 }
 
