@@ -251,7 +251,7 @@ openai_codec::openai_codec(openai_codec_options options)
 {
     header_lines_ = "Content-Type: application/json\r\n";
     if (!options_.key.empty()) {
-        if (!fits_a_header(options_.key.reveal())) throw validation_error(prefixed(component, "apiKey must be one line of text without control characters"));
+        if (!fits_a_header(options_.key.reveal())) throw validation_error(prefixed(component, "apiKey must be one line of text"));
         header_lines_ += "Authorization: Bearer ";
         header_lines_ += options_.key.reveal();
         header_lines_ += "\r\n";
