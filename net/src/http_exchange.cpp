@@ -241,7 +241,8 @@ body_end http_exchange::ended() const noexcept
 {
     const impl& x = *impl_;
     if (x.failure != errc{} || x.expired != errc{}) return body_end::aborted;
-    if (x.reader.done() && x.pending.empty()) return body_end::complete;
+    // A coding that has not come to its end is a cut, which the next read tells.
+    if (x.reader.done() && x.pending.empty() && (!x.decoder || x.decoder->ended())) return body_end::complete;
     return x.finished ? body_end::aborted : body_end::open;
 }
 

@@ -104,7 +104,7 @@ TEST(Url, ABadOneIsShownWithoutItsSecrets)
     const auto shown = [](const char* text) -> std::string {
         try {
             url::parse_or_throw(text, "base URL");
-        } catch (const validation_error& e) {
+        } catch (const reagent::validation_error& e) {
             return e.what();
         }
         return "none";
