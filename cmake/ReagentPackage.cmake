@@ -82,9 +82,12 @@ function(reagent_use_pch target)
     endif()
 endfunction()
 
-# reagent_tests(<folder> SOURCES … LINK … [THREADS]) — one executable a folder, built as unity of four files; tests see the package's src/.
+# reagent_tests(<folder> SOURCES … LINK … [BATCH n] [THREADS]) — one executable a folder, built as unity of n files (four); tests see the package's src/.
 function(reagent_tests name)
-    cmake_parse_arguments(arg "THREADS" "" "SOURCES;LINK;PRIVATE_DIRS;DEFINITIONS" ${ARGN})
+    cmake_parse_arguments(arg "THREADS" "BATCH" "SOURCES;LINK;PRIVATE_DIRS;DEFINITIONS" ${ARGN})
+    if(NOT arg_BATCH)
+        set(arg_BATCH 4)
+    endif()
     set(target reagent_${name}_tests)
     add_executable(${target} ${arg_SOURCES})
     target_link_libraries(${target} PRIVATE ${arg_LINK} reagent::testing GTest::gmock GTest::gtest_main reagent_build)
@@ -92,7 +95,7 @@ function(reagent_tests name)
     target_compile_definitions(${target} PRIVATE REAGENT_SOURCE_DIR="${PROJECT_SOURCE_DIR}" REAGENT_BINARY_DIR="${PROJECT_BINARY_DIR}" ${arg_DEFINITIONS})
     # In a unity unit every test file is an included one, and GCC warns of its anonymous namespaces.
     target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 4)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${arg_BATCH})
     reagent_use_quick(${target})
     include(GoogleTest)
     set(labels ${name})
