@@ -87,7 +87,9 @@ TEST_P(OutsideFaults, TheSumHoldsWhateverGoesWrong)
     EXPECT_GT(report.like("failed"), 0) << report.shown();
     EXPECT_GT(report.like("cancelled"), 0) << report.shown();
     // How many of the longer runs are cancelled before the money is gone, time decides.
-    if (!with_tools) EXPECT_GT(report.of("halted halt:budget.maxCostUsd"), 0) << report.shown();
+    if (!with_tools) {
+        EXPECT_GT(report.of("halted halt:budget.maxCostUsd"), 0) << report.shown();
+    }
 }
 
 std::string shape(const ::testing::TestParamInfo<OutsideFaults::ParamType>& info)
