@@ -1,6 +1,7 @@
 #include "batch.hpp"
 
 #include "commands.hpp"
+#include "terminal.hpp"
 
 #include <reagent/base/error.hpp>
 
@@ -46,13 +47,12 @@ bool blank(const std::string& line) { return line.find_first_not_of(" \t\r") == 
 int run_batch(const std::function<reagent::json(const reagent::json&)>& answer)
 {
     std::ios::sync_with_stdio(false);
+    terminal out;
     for (std::string line; std::getline(std::cin, line);) {
         if (blank(line)) continue;
-        std::string out = answer_line(line, answer).dump();
-        out.push_back('\n');
-        std::fwrite(out.data(), 1, out.size(), stdout);
+        out.data(answer_line(line, answer).dump());
         // An interactive partner reads each answer before it sends the next line.
-        if (std::cin.rdbuf()->in_avail() <= 0) std::fflush(stdout);
+        if (std::cin.rdbuf()->in_avail() <= 0) out.flush();
     }
     return exit_ok;
 }

@@ -1,5 +1,7 @@
 #include "mock_command.hpp"
 
+#include "terminal.hpp"
+
 #include <reagent/base/error.hpp>
 #include <reagent/testing/mock_server.hpp>
 
@@ -89,12 +91,12 @@ void serve(const mock_arguments& a)
         std::signal(SIGINT, SIG_DFL);
         std::signal(SIGTERM, SIG_DFL);
     });
-    std::printf("listening on %s\n", server.base_url().c_str());
-    std::fflush(stdout);
+    terminal out;
+    out.data("listening on " + server.base_url());
+    out.flush();
     context.run();
     const auto stats = server.stats();
-    std::fprintf(stderr, "reagent mock: stopped after %llu requests on %llu connections\n", static_cast<unsigned long long>(stats.requests),
-                 static_cast<unsigned long long>(stats.connections));
+    out.note("reagent mock: stopped after " + std::to_string(stats.requests) + " requests on " + std::to_string(stats.connections) + " connections");
 }
 
 int mock_command(const mock_arguments& a)
@@ -103,7 +105,7 @@ int mock_command(const mock_arguments& a)
         serve(a);
         return 0;
     } catch (const std::exception& e) {
-        std::fprintf(stderr, "reagent mock: %s\n", e.what());
+        terminal().note(std::string("reagent mock: ") + e.what());
         return 2;
     }
 }
