@@ -124,6 +124,20 @@ awaitable<admission> reserve_or_wait(std::shared_ptr<budget_node> node, budget_a
 
 }  // namespace
 
+void budget_waiter::context_ends() noexcept
+{
+    const std::shared_ptr<budget_node> node = leaf;  // outlives this
+    answered_waiters out;
+    {
+        const std::lock_guard lock(node->tree->mutex);
+        if (at_stage != stage::waiting) return;  // the context has its completion
+        leave_line(*this);
+        answer_waiters(*node->tree, out);
+    }
+    out.post_all();
+    delete this;
+}
+
 void answered_waiters::post_all() noexcept
 {
     while (budget_waiter* w = head_) {

@@ -1,6 +1,7 @@
 /// The ledger behind `budget`: a tree of nodes under one mutex, and the line of those who wait. No I/O, no clock; the executor of a waiter is
 /// only carried along.
 #pragma once
+#include <reagent/base/context_watcher.hpp>
 #include <reagent/governance/budget.hpp>
 
 #include <cstdint>
@@ -70,12 +71,15 @@ namespace governance_detail {
 using reserve_handler = asio::any_completion_handler<void(error_code, admission)>;
 
 /// One `reserve` that waits. Owned by the line it stands in, then by the posted completion.
-struct budget_waiter {
+struct budget_waiter final : context_watcher {
     enum class stage : std::uint8_t { waiting, answered, cancelled };
     budget_waiter(reserve_handler h, any_io_executor ex, std::shared_ptr<budget_node> l, const budget_amount& a)
-        : handler(std::move(h)), executor(std::move(ex)), leaf(std::move(l)), amount(a)
+        : context_watcher(ex), handler(std::move(h)), executor(std::move(ex)), leaf(std::move(l)), amount(a)
     {
     }
+    /// Leaves the line and is gone.
+    void context_ends() noexcept override;
+
     reserve_handler handler;
     any_io_executor executor;
     std::shared_ptr<budget_node> leaf;

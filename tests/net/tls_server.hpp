@@ -8,13 +8,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <mutex>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace reagent::net_tests {
 
@@ -43,15 +46,15 @@ class certificates {
 public:
     certificates()
     {
-        run("openssl req -x509 -newkey rsa:2048 -nodes -keyout root.key -out root.pem -days 2 -subj '/CN=Test root'");
-        run("openssl req -x509 -newkey rsa:2048 -nodes -keyout other.key -out other.pem -days 2 -subj '/CN=Other root'");
+        run("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout root.key -out root.pem -days 2 -subj '/CN=Test root'");
+        run("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout other.key -out other.pem -days 2 -subj '/CN=Other root'");
         const std::string local = "subjectAltName=DNS:localhost,IP:127.0.0.1";
         sign("good", local, "root", "-days 2");
         sign("elsewhere", "subjectAltName=DNS:elsewhere.test", "root", "-days 2");
         sign("stranger", local, "other", "-days 2");
-        run("openssl req -x509 -newkey rsa:2048 -nodes -keyout self.key -out self.pem -days 2 -subj '/CN=localhost' -addext '" + local + "'");
+        run("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout self.key -out self.pem -days 2 -subj '/CN=localhost' -addext '" + local + "'");
         // `openssl x509` cannot set a past end, `openssl ca` can.
-        run("openssl req -newkey rsa:2048 -nodes -keyout expired.key -out expired.csr -subj '/CN=localhost'");
+        run("openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout expired.key -out expired.csr -subj '/CN=localhost'");
         run("mkdir -p ca && : > ca/index.txt && echo 01 > ca/serial && printf '[ca]\\ndefault_ca=d\\n[d]\\ndatabase=ca/index.txt\\nserial=ca/serial\\nnew_certs_dir=ca\\n"
             "default_md=sha256\\npolicy=p\\nx509_extensions=x\\n[p]\\ncommonName=supplied\\n[x]\\n" +
             local + "\\n' > ca.cnf");
@@ -69,7 +72,7 @@ public:
 private:
     void sign(const std::string& name, const std::string& extension, const std::string& root, const std::string& validity)
     {
-        run("openssl req -newkey rsa:2048 -nodes -keyout " + name + ".key -out " + name + ".csr -subj '/CN=" + name + "'");
+        run("openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout " + name + ".key -out " + name + ".csr -subj '/CN=" + name + "'");
         run("printf '%s' '" + extension + "' > " + name + ".ext");
         run("openssl x509 -req -in " + name + ".csr -CA " + root + ".pem -CAkey " + root + ".key -CAcreateserial -out " + name + ".pem " + validity + " -extfile " + name + ".ext");
     }
@@ -87,11 +90,15 @@ enum class tls_end {
     cut,       ///< FIN without close_notify
 };
 
-/// Answers each request head with the same bytes.
+/// Answers the requests in order, the last answer repeated.
 class tls_server {
 public:
     tls_server(const std::string& certificate, std::string response, tls_end end, int max_version = TLS1_3_VERSION)
-        : response_(std::move(response)), end_(end), context_(SSL_CTX_new(TLS_server_method()))
+        : tls_server(certificate, std::vector<std::string>{std::move(response)}, end, max_version)
+    {
+    }
+    tls_server(const std::string& certificate, std::vector<std::string> responses, tls_end end, int max_version = TLS1_3_VERSION)
+        : responses_(std::move(responses)), end_(end), context_(SSL_CTX_new(TLS_server_method()))
     {
         const certificates& c = certificates::shared();
         SSL_CTX_set_min_proto_version(context_, TLS1_VERSION);
@@ -135,6 +142,11 @@ public:
 private:
     void serve()
     {
+        // OpenSSL writes without MSG_NOSIGNAL, and clients of tests go away in the middle.
+        sigset_t pipe;
+        ::sigemptyset(&pipe);
+        ::sigaddset(&pipe, SIGPIPE);
+        ::pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
         for (;;) {
             const int fd = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
             if (fd < 0) return;
@@ -171,13 +183,14 @@ private:
             head.append(buffer, static_cast<std::size_t>(n));
             if (head.find("\r\n\r\n") == std::string::npos) continue;
             head.clear();
-            ++requests_;
-            SSL_write(ssl, response_.data(), static_cast<int>(response_.size()));
+            const std::string& response = responses_[std::min(static_cast<std::size_t>(requests_++), responses_.size() - 1)];
+            SSL_write(ssl, response.data(), static_cast<int>(response.size()));
             if (end_ == tls_end::shutdown) SSL_shutdown(ssl);
             if (end_ != tls_end::keep) return;
         }
     }
-    std::string response_, name_;
+    std::vector<std::string> responses_;
+    std::string name_;
     mutable std::mutex mutex_;
     tls_end end_;
     SSL_CTX* context_;

@@ -39,6 +39,15 @@ awaitable<void> hops(asio::io_context&, int n)
     for (int i = 0; i < n; ++i) co_await asio::post(asio::use_awaitable);
 }
 
+awaitable<void> many_hops(asio::io_context& c)
+{
+    // What the first step starts is more than what is there to finish.
+    const auto left = std::make_shared<int>(40);
+    for (int i = 0; i < 40; ++i) asio::post(c, [left] { --*left; });
+    while (*left > 0) co_await asio::post(asio::use_awaitable);
+    co_await hops(c, 3);
+}
+
 /// Talks to a server and closes its socket whatever happens.
 class exchange : public cancel_case {
 public:
@@ -75,6 +84,20 @@ TEST(CancelEverywhere, HoldsForAPlainOperationAndVisitsEveryHandler)
     EXPECT_TRUE(r) << r;
     EXPECT_GE(r.points, 6u);
     EXPECT_GE(r.runs, r.points);
+}
+
+TEST(CancelEverywhere, ReportsHowTheCancelledRunsEnded)
+{
+    const cancel_report r = cancel_everywhere([](asio::io_context& c) { return hops(c, 5); });
+    EXPECT_EQ(r.aborted + r.returned + 2, r.runs) << r;  // the first run has no signal, the last ends before it
+    EXPECT_GE(r.aborted, 4u);
+    EXPECT_NE(text(r).find(std::to_string(r.aborted) + " aborted"), std::string::npos);
+}
+
+TEST(CancelEverywhere, HoldsForAnOperationWhoseFirstStepStartsMuch)
+{
+    const cancel_report r = cancel_everywhere(many_hops, impatient());
+    EXPECT_TRUE(r) << r;
 }
 
 TEST(CancelEverywhere, HoldsForASocketOperationOnASharedContext)
@@ -131,6 +154,54 @@ TEST(CancelEverywhere, FindsAnOperationThatIgnoresCancellation)
     EXPECT_FALSE(r);
     EXPECT_EQ(r.failure, "the cancelled operation did not end");
     EXPECT_NE(r.failed_at, 0u);
+}
+
+/// Cleans up when cancelled, and takes each further signal of its host for a reason to stop cleaning.
+class easily_disturbed : public cancel_case {
+public:
+    explicit easily_disturbed(asio::io_context& context) : context_(context) {}
+    void start(asio::io_context& context, asio::cancellation_slot stop, std::function<void(std::exception_ptr)> done) override
+    {
+        asio::post(context, [this, done = std::move(done)]() mutable { next(std::move(done), 3); });
+        stop.assign([this](asio::cancellation_type) { ++signals_; });
+    }
+    std::string verify(const cancel_outcome&) override { return signals_ > 1 ? "cleaned up by halves" : ""; }
+
+private:
+    void next(std::function<void(std::exception_ptr)> done, int left)
+    {
+        if (left == 0) return done(nullptr);
+        asio::post(context_, [this, done = std::move(done), left]() mutable { next(std::move(done), left - 1); });
+    }
+    asio::io_context& context_;
+    int signals_ = 0;
+};
+
+TEST(CancelEverywhere, AnOperationMayStartItselfAndAHostMaySignalAgain)
+{
+    const auto make = [](asio::io_context& c) { return std::make_unique<easily_disturbed>(c); };
+    const cancel_report patient = cancel_everywhere(make, impatient());
+    EXPECT_TRUE(patient) << patient;
+    EXPECT_GE(patient.returned, 3u);
+    const cancel_report r = cancel_everywhere(make, impatient().again(3));
+    EXPECT_EQ(text(r), "cancelled after handler 1: cleaned up by halves");
+}
+
+awaitable<void> wants_total(asio::io_context& c)
+{
+    co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
+    co_await hops(c, 5);
+}
+
+TEST(CancelEverywhere, TheTypeOfTheSignalIsTheCallers)
+{
+    const auto total = impatient().type(asio::cancellation_type::total);
+    const cancel_report deaf = cancel_everywhere([](asio::io_context& c) { return hops(c, 5); }, total);
+    EXPECT_TRUE(deaf) << deaf;
+    EXPECT_EQ(deaf.aborted, 0u) << "coroutines pass terminal alone";
+    const cancel_report r = cancel_everywhere(wants_total, total);
+    EXPECT_TRUE(r) << r;
+    EXPECT_GE(r.aborted, 4u);
 }
 
 awaitable<void> leak_when_cancelled(asio::io_context&, std::vector<int>* leaked)

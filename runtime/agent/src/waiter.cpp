@@ -83,6 +83,12 @@ bool waiter::put_back(handler& h)
     return true;
 }
 
+void waiter::context_ends() noexcept
+{
+    const std::shared_ptr<waiter> self = weak_from_this().lock();  // the coroutine may hold the last other one
+    drop();
+}
+
 void waiter::drop() noexcept
 {
     if (!handler_) return;

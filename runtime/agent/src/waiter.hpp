@@ -1,5 +1,6 @@
 #pragma once
 #include <reagent/base/asio.hpp>
+#include <reagent/base/context_watcher.hpp>
 
 #include <functional>
 #include <memory>
@@ -8,12 +9,12 @@
 namespace reagent::inline v0::agent_detail {
 
 /// One coroutine waits until another wakes it; both on one executor. Level-triggered use: check a condition, wait, check again.
-class waiter : public std::enable_shared_from_this<waiter> {
+class waiter final : public std::enable_shared_from_this<waiter>, context_watcher {
 public:
-    explicit waiter(any_io_executor ex) : ex_(std::move(ex)) {}
+    explicit waiter(any_io_executor ex) : context_watcher(ex), ex_(std::move(ex)) {}
     /// `forward` is what a cancellation of `wait_forwarding` calls; while `hold` answers true a wake-up is put back instead of delivered.
     waiter(any_io_executor ex, std::function<void()> forward, std::function<bool()> hold)
-        : ex_(std::move(ex)), forward_(std::move(forward)), hold_(std::move(hold))
+        : context_watcher(ex), ex_(std::move(ex)), forward_(std::move(forward)), hold_(std::move(hold))
     {
     }
     waiter(const waiter&) = delete;
@@ -35,6 +36,7 @@ private:
     void complete(error_code ec);
     bool put_back(handler& h);
     class wake_up;
+    void context_ends() noexcept override;
 
     any_io_executor ex_;
     std::function<void()> forward_;

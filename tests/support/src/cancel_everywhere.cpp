@@ -6,12 +6,14 @@
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 
 #include <algorithm>
 #include <ostream>
+#include <stdexcept>
 
 #include <poll.h>
 
@@ -27,7 +29,6 @@ struct world {
     std::unique_ptr<cancel_case> subject;
     asio::cancellation_signal stop;
     std::size_t completions = 0;
-    bool started = false;
     cancel_outcome outcome;
 };
 
@@ -38,21 +39,13 @@ void abandon(std::unique_ptr<world> w)
     abandoned->push_back(w.release());
 }
 
-awaitable<void> tell_start(world* w)
-{
-    // A signal before this line is lost (Asio installs the slot's handler when the coroutine starts), so counting begins here.
-    w->started = true;
-    co_await w->subject->operation();
-}
-
 /// Runs one handler; when none is ready and none becomes ready, moves the clock on within `manual`. False when nothing can happen before `end`.
-bool step(world& w, real_clock::time_point end, duration& manual)
+bool step(world& w, const cancel_options& options, real_clock::time_point end, duration& manual)
 {
-    constexpr auto quiet = std::chrono::milliseconds(10);
     if (w.context.poll_one() != 0) return true;
     const std::shared_ptr<manual_clock> clock = w.subject->clock();
     const bool movable = clock != nullptr && clock->armed() > 0 && clock->next() - clock->now() <= manual;
-    const auto until = movable ? std::min(end, real_clock::now() + quiet) : end;
+    const auto until = movable ? std::min(end, real_clock::now() + options.quiet_) : end;
     if (w.context.run_one_until(until) != 0) return true;
     if (!movable) return false;
     const std::optional<duration> moved = clock->advance_to_next();
@@ -64,27 +57,33 @@ bool step(world& w, real_clock::time_point end, duration& manual)
 /// polls it from inside: so a signal is emitted where real ones are, and takes effect at once instead of queueing behind ready handlers.
 std::size_t play(world& w, std::size_t at, const cancel_options& options, std::string& failure)
 {
-    asio::co_spawn(w.context, tell_start(&w), asio::bind_cancellation_slot(w.stop.slot(), [&w](std::exception_ptr e) {
+    w.subject->start(w.context, w.stop.slot(), [&w](std::exception_ptr e) {
         ++w.completions;
-        w.outcome.failure = e;
-    }));
+        w.outcome.failure = std::move(e);
+    });
     w.outcome.cancelled_at = at;
-    std::size_t handlers = w.started ? 1 : 0;  // inside the context it starts at once
+    std::size_t handlers = 1;  // inside the context it starts at once, so that its first step is done
     auto end = real_clock::now() + options.patience_;
     duration manual = duration::max();
+    std::size_t again = options.again_;
     while (w.completions == 0) {
-        if (at != 0 && handlers == at && !w.outcome.signalled) {
+        // The first, and what an impatient host adds.
+        const bool first = at != 0 && handlers == at && !w.outcome.signalled;
+        if (first) {
             w.outcome.signalled = true;
             end = real_clock::now() + options.patience_;
             manual = options.cleanup_;
-            w.stop.emit(asio::cancellation_type::terminal);
+        }
+        if (first || (w.outcome.signalled && again > 0)) {
+            if (!first) --again;
+            w.stop.emit(options.type_);
             if (w.completions != 0) break;
         }
-        if (!step(w, end, manual)) {
+        if (!step(w, options, end, manual)) {
             failure = w.outcome.signalled ? "the cancelled operation did not end" : "the operation did not end";
             return handlers;
         }
-        if (w.started) ++handlers;
+        ++handlers;
         if (handlers > options.max_points_) {
             failure = "the operation takes more than " + std::to_string(options.max_points_) + " handlers";
             return handlers;
@@ -126,8 +125,8 @@ std::string check_end(world& w, const cancel_options& options)
     return w.subject->verify(w.outcome);
 }
 
-/// One run in a fresh world.
-std::size_t run_once(const cancel_factory& make, std::size_t at, const cancel_options& options, bool& signalled, std::string& failure)
+/// One run in a fresh world; its handlers.
+std::size_t run_once(const cancel_factory& make, std::size_t at, const cancel_options& options, cancel_outcome& outcome, std::string& failure)
 {
     const signal_snapshot signals = signal_snapshot::take();
     const fd_snapshot outside = fd_snapshot::take();
@@ -144,8 +143,14 @@ std::size_t run_once(const cancel_factory& make, std::size_t at, const cancel_op
 
     std::size_t handlers = 0;
     asio::post(w->context, [&] { handlers = play(*w, at, options, failure); });
-    w->context.run_one();
-    signalled = w->outcome.signalled;
+    {
+        // Asio counts the work that a handler adds when that handler returns. Polled from inside `play`, the context finishes such work before, and
+        // would stop when its count falls to nothing.
+        constexpr std::size_t more_than_is_added = 4096;
+        const std::vector<asio::executor_work_guard<asio::io_context::executor_type>> reserve(more_than_is_added, asio::make_work_guard(w->context));
+        w->context.run_one();
+    }
+    outcome = w->outcome;
     if (!failure.empty()) {
         abandon(std::move(w));
         return handlers;
@@ -190,19 +195,28 @@ private:
 
 }  // namespace
 
+awaitable<void> cancel_case::operation() { throw std::logic_error("a cancel_case overrides operation or start"); }
+
+void cancel_case::start(asio::io_context& context, asio::cancellation_slot stop, std::function<void(std::exception_ptr)> done)
+{
+    asio::co_spawn(context, operation(), asio::bind_cancellation_slot(stop, std::move(done)));
+}
+
 cancel_report cancel_everywhere(const cancel_factory& make, const cancel_options& options)
 {
     cancel_report report;
-    bool signalled = false;
-    report.points = run_once(make, 0, options, signalled, report.failure);
+    cancel_outcome outcome;
+    report.points = run_once(make, 0, options, outcome, report.failure);
     report.runs = 1;
     if (!report.failure.empty()) report.failed_at = 0;
     for (std::size_t at = 1; report.failure.empty(); ++at) {
-        run_once(make, at, options, signalled, report.failure);
+        run_once(make, at, options, outcome, report.failure);
         ++report.runs;
         if (!report.failure.empty()) report.failed_at = at;
         // Timing of the kernel moves the count a little; the end is where the operation is first, not a number from before.
-        if (!signalled) break;
+        if (!outcome.signalled) break;
+        if (!outcome.failure) ++report.returned;
+        else if (is_cancellation(outcome.failure)) ++report.aborted;
     }
     return report;
 }
@@ -214,7 +228,7 @@ cancel_report cancel_everywhere(const std::function<awaitable<void>(asio::io_con
 
 std::ostream& operator<<(std::ostream& out, const cancel_report& r)
 {
-    if (r) return out << "held at " << r.points << " points in " << r.runs << " runs";
+    if (r) return out << "held at " << r.points << " points in " << r.runs << " runs, " << r.aborted << " aborted, " << r.returned << " returned";
     if (r.failed_at == 0u) return out << "not cancelled: " << r.failure;
     return out << "cancelled after handler " << *r.failed_at << ": " << r.failure;
 }

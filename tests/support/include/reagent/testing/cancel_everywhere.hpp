@@ -3,6 +3,8 @@
 #include <reagent/model/message.hpp>
 #include <reagent/testing/manual_clock.hpp>
 
+#include <boost/asio/cancellation_signal.hpp>
+
 #include <chrono>
 #include <cstddef>
 #include <exception>
@@ -32,8 +34,11 @@ struct cancel_outcome {
 class cancel_case {
 public:
     virtual ~cancel_case() = default;
-    /// The operation. Called once, started by `co_spawn` on the context and bound to a cancellation slot; keep results in the case.
-    virtual awaitable<void> operation() = 0;
+    /// The operation as a coroutine. Called once, started by `co_spawn` on the context and bound to a cancellation slot; keep results in the case.
+    virtual awaitable<void> operation();
+    /// Starts the operation, to be cancelled through `stop`, and tells its end to `done`, once; null is success. Override this one for an operation
+    /// that takes a completion token; by default it is `operation` in a `co_spawn`.
+    virtual void start(asio::io_context& context, asio::cancellation_slot stop, std::function<void(std::exception_ptr)> done);
     /// Called after the operation ended: drop idle connections, stop servers. Nothing may be left on the context afterwards.
     virtual void finish() {}
     /// What is wrong with what the operation left behind, or an empty text.
@@ -58,12 +63,21 @@ public:
     cancel_options& may_fail() { return may_fail_ = true, *this; }
     /// The most handlers an operation may take.
     cancel_options& max_points(std::size_t n) { return max_points_ = n, *this; }
+    /// The type of the signal. An operation that does not honour it (coroutines pass `terminal` alone unless they say otherwise) ends by itself.
+    cancel_options& type(asio::cancellation_type t) { return type_ = t, *this; }
+    /// An impatient host: so many more signals follow the first, one after each further handler, into the clean-up. 0 is the default.
+    cancel_options& again(std::size_t times) { return again_ = times, *this; }
+    /// Real time without a ready handler after which the manual clock moves on. Without sockets nothing can come late, and zero is enough.
+    cancel_options& quiet(std::chrono::milliseconds t) { return quiet_ = t, *this; }
 
     std::chrono::milliseconds patience_ = std::chrono::seconds(10);
     duration cleanup_ = std::chrono::seconds(10);
     std::vector<std::pair<std::string, std::function<long()>>> counters_;
     bool may_fail_ = false;
     std::size_t max_points_ = 20'000;
+    asio::cancellation_type type_ = asio::cancellation_type::terminal;
+    std::size_t again_ = 0;
+    std::chrono::milliseconds quiet_ = std::chrono::milliseconds(10);
 };
 
 /// What `cancel_everywhere` found: true when every run held.
@@ -72,6 +86,8 @@ public:
     explicit operator bool() const noexcept { return failure.empty(); }
     std::size_t points = 0;                ///< handlers of the run that was not cancelled
     std::size_t runs = 0;                  ///< runs in all
+    std::size_t aborted = 0;               ///< of the runs signalled in time: ended with a cancellation
+    std::size_t returned = 0;              ///< of them: ended without an error, as what keeps its result when cancelled does
     std::optional<std::size_t> failed_at;  ///< the first n that failed; 0 is the run that was not cancelled
     std::string failure;
     friend std::ostream& operator<<(std::ostream& out, const cancel_report& r);
@@ -80,7 +96,7 @@ public:
 using cancel_factory = std::function<std::unique_ptr<cancel_case>(asio::io_context&)>;
 
 /// Runs the operation once to its end, one handler at a time, counting them: every resumption of the operation is in one. Then runs it again for
-/// n = 1, 2, … in a fresh world, emitting `terminal` after n handlers, until a run ends before its signal. After each run it checks: the operation
+/// n = 1, 2, … in a fresh world, emitting the signal after n handlers, until a run ends before its signal. After each run it checks: the operation
 /// completed exactly once and within the patience; after `finish()` the context runs out of work by itself; no file descriptor is
 /// open that was not before; `verify` has no complaint; and with the world destroyed, descriptors, live counters and signal
 /// dispositions are as before. Stops at the first failure. A world that does not end is abandoned, not destroyed.

@@ -1,0 +1,75 @@
+// The host's signals stay as they are, whatever a run meets. SIGPIPE keeps its default, so that a write that could raise it would end this program.
+#include "cancel_world.hpp"
+
+#include <reagent/testing/run.hpp>
+#include <reagent/testing/signal_snapshot.hpp>
+
+#include <gtest/gtest.h>
+
+namespace {
+namespace signals_test {
+
+using namespace cancel_tests;
+
+/// A run against `w`, to its end.
+run_result run_against(asio::io_context& io, provider_world& w)
+{
+    generate_options g;
+    g.stream = false;
+    const agent a(io.get_executor(), w.model, agent_options().clock(w.clock).generate(g));
+    return rt::complete(io, a.async_run(run_request("hi")));
+}
+
+TEST(Signals, NoRunOfOursTouchesThem)
+{
+    net_tests::certificates::shared();
+    const rt::signal_snapshot before = rt::signal_snapshot::take();
+    for (const wire w : {wire::plain, wire::tls}) {
+        for (const std::string& answer : {rt::http_response(200, rt::openai_answer("abc")), rt::http_response(500, "{}"), std::string("not http")}) {
+            asio::io_context io;
+            provider_world world(io, w, {answer});
+            run_against(io, world);
+            world.finish();
+            EXPECT_EQ(before.difference(rt::signal_snapshot::take()), "") << answer;
+        }
+    }
+    asio::io_context io;
+    http_client http(io.get_executor());
+    http_request unknown("GET", url::parse_or_throw("http://nowhere.invalid:1/", "url"));
+    unknown.limits.connect = 1ms;
+    EXPECT_THROW(rt::complete(io, http.open(std::move(unknown))), error);
+    EXPECT_EQ(before.difference(rt::signal_snapshot::take()), "");
+}
+
+/// Uploads to a peer that takes a little and goes away.
+void upload(asio::io_context& io, http_client http, const std::string& target)
+{
+    const std::string body(4 * 1024 * 1024, 'x');
+    http_request r("POST", url::parse_or_throw(target, "url"));
+    r.body = body;
+    EXPECT_THROW(rt::complete(io, http.open(std::move(r))), error);
+}
+
+TEST(Signals, APeerThatGoesAwayDuringAnUploadRaisesNone)
+{
+    struct sigaction now {};
+    ASSERT_EQ(::sigaction(SIGPIPE, nullptr, &now), 0);
+    ASSERT_EQ(now.sa_handler, SIG_DFL) << "this test needs the default";
+    net_tests::certificates::shared();
+    const rt::signal_snapshot before = rt::signal_snapshot::take();
+    asio::io_context io;
+    for (const rt::byte_script& script : {rt::byte_script().close(), rt::byte_script().reset()}) {
+        rt::byte_server server(script);
+        upload(io, http_client(io.get_executor()), server.origin() + "/");
+    }
+    {
+        net_tests::tls_server server("good", "HTTP/1.1", net_tests::tls_end::cut);
+        http_client_options o;
+        o.tls.ca_file = net_tests::certificates::shared().pem("root");
+        upload(io, http_client(io.get_executor(), o), "https://127.0.0.1:" + std::to_string(server.port()) + "/");
+    }
+    EXPECT_EQ(before.difference(rt::signal_snapshot::take()), "");
+}
+
+}  // namespace signals_test
+}  // namespace
