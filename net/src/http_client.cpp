@@ -66,7 +66,8 @@ awaitable<http_exchange> open_exchange(std::shared_ptr<http_client::impl> client
         x->expired = errc::deadline;
         x->throw_timeout();
     }
-    if (x->take_idle()) {
+    const bool warm = !x->request.fresh && x->take_idle();
+    if (warm) {
         // The answers of one turn of the loop are all read before the next requests leave, so that those leave together: a peer on this machine is
         // woken once a turn instead of once a request, which halves the CPU of a call at 64 in flight.
         co_await asio::post(client->executor, asio::use_awaitable);

@@ -61,7 +61,7 @@ void http_exchange::impl::raise_failure() const
 {
     if (failure == errc{}) return;
     const bool retryable = failure == errc::transport_failed || failure == errc::stream_truncated;
-    throw transport_error(failure, label() + ": " + failure_text, retryable, failure_cause);
+    throw transport_error(failure, label() + ": " + failure_text, retryable, failure_cause, died_unused());
 }
 
 // For the second try on a fresh connection: nothing of an answer has come.

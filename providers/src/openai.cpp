@@ -22,7 +22,8 @@ awaitable<generate_result> openai_provider::generate(generate_request request)
 {
     request.options.stream = false;
     openai_call call(self(), std::move(request));
-    co_await call.run();
+    while (call.unfinished()) co_await call.step(nullptr);
+    call.check();
     co_return call.take_result();
 }
 

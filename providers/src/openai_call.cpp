@@ -12,6 +12,17 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
+bool went_stale(const std::exception_ptr& failure)
+{
+    try {
+        std::rethrow_exception(failure);
+    } catch (const transport_error& e) {
+        return e.stale();
+    } catch (...) {
+        return false;
+    }
+}
+
 std::string ms_text(nanoseconds d)
 {
     return std::to_string(std::chrono::duration_cast<milliseconds>(d).count()) + "ms";
@@ -33,7 +44,6 @@ openai_call::~openai_call()
 
 std::string openai_call::partial_text() const
 {
-    if (turn_ == turn::done) return result_.text;
     return response_ ? response_->answer().text() : std::string();
 }
 
@@ -72,6 +82,9 @@ http_request openai_call::make_request() const
     r.limits.deadline = deadline_;
     // A stream is bounded event by event, a JSON body by the decoder, whatever the request asked for.
     r.limits.max_body = plan_.stream ? 0 : o.limits().max_body;
+    // Each request that leaves has been admitted: the client does not send a second one by itself.
+    r.resend = false;
+    r.fresh = resent_;
     return r;
 }
 
@@ -80,7 +93,7 @@ void openai_call::opened(http_exchange exchange)
     exchange_.emplace(std::move(exchange));
     status_ = static_cast<int>(exchange_->head().status);
     const http_head& head = exchange_->head();
-    response_.emplace(owner_->codec_, request_.tools, plan_.stream, head.status, head.fields, owner_->http_.clock()->wall(), owner_->options_.limits());
+    response_ = std::make_unique<response_decoder>(owner_->codec_, request_.tools, plan_.stream, head.status, head.fields, owner_->http_.clock()->wall(), owner_->options_.limits());
     permit_.mark_sent();
     storage_ = std::string();
 }
@@ -108,6 +121,13 @@ awaitable<void> openai_call::step(event_batch* batch)
             opened(std::move(exchange));
         } catch (...) {
             broken = std::current_exception();
+        }
+        if (broken && unsettled_ && !resent_ && went_stale(broken)) {
+            // As if sent for the first time, but on a connection of its own, and admitted anew: what left may have been charged.
+            resent_ = true;
+            close();
+            settle();
+            co_return;
         }
         if (broken) {
             failure_ = unsettled_ ? in_our_words(broken) : broken;  // the gate's own errors keep their words
@@ -142,8 +162,11 @@ awaitable<void> openai_call::step(event_batch* batch)
         co_return;
     }
     if (response_->state() == decode_state::more) {
-        if (bytes.empty()) response_->end(exchange_->ended() == body_end::aborted ? body_end::aborted : body_end::complete, batch);
-        else response_->feed(std::string_view(bytes.data(), bytes.size()), batch);
+        const std::string_view text(bytes.data(), bytes.size());
+        const body_end ended = exchange_->ended();
+        if (bytes.empty()) response_->end(ended == body_end::aborted ? body_end::aborted : body_end::complete, batch);
+        else if (ended == body_end::complete) response_->feed_last(text, batch);
+        else response_->feed(text, batch);
     }
     turn_ = judge(batch);
 }
@@ -187,17 +210,17 @@ openai_call::turn openai_call::on_result()
     t.connect = exchange_->connect_time();
     t.first_byte = exchange_->first_byte_time();
     t.total = owner_->http_.clock()->now() - began_;
+    close();  // before the budget lets the next one in: to the server this request must be over
     settle();
-    result_ = response_->take_result();
-    close();
-    result_.timings = t;
-    result_.attempts = attempts_;
-    result_.temperature_dropped = temperature_.dropped();
-    result_.thinking = ladder_.accepted(seen);
+    generate_result& result = response_->answer().result();
+    result.timings = t;
+    result.attempts = attempts_;
+    result.temperature_dropped = temperature_.dropped();
+    result.thinking = ladder_.accepted(seen);
     if (plan_.mode) {
         if (ladder_.winner()) owner_->winner(*plan_.mode) = ladder_.winner();
         if (ladder_.exhausted()) owner_->warn_once(owner_->said_unsupported_, "the model accepts no form of thinkingMode; it runs as it is");
-        if (result_.thinking == thinking_status::ignored) owner_->warn_once(owner_->said_ignored_, "the model thinks although thinkingMode is off");
+        if (result.thinking == thinking_status::ignored) owner_->warn_once(owner_->said_ignored_, "the model thinks although thinkingMode is off");
     }
     return turn::done;
 }
@@ -206,8 +229,8 @@ openai_call::turn openai_call::on_failure()
 {
     provider_error e = response_->answer().take_failure();
     const std::string said = response_->service_message();
-    settle();
     close();
+    settle();
     if (temperature_.refused(e.status, said)) {
         owner_->warn_once(owner_->said_temperature_, "the model takes no temperature; it is left out");
         return turn::again;
@@ -299,12 +322,12 @@ void openai_call::redact(provider_error& e) const
 awaitable<bool> openai_call::read(event_batch& batch)
 {
     batch.clear();
-    while (turn_ == turn::again || turn_ == turn::more) {
+    while (unfinished()) {
         co_await step(&batch);
         // What was decoded before a failure is delivered first.
         if (turn_ == turn::failed && !batch.empty()) co_return true;
     }
-    if (turn_ == turn::failed) std::rethrow_exception(failure_);
+    check();
     if (turn_ == turn::deliver) {
         turn_ = turn::more;
         co_return true;
@@ -312,9 +335,8 @@ awaitable<bool> openai_call::read(event_batch& batch)
     co_return false;
 }
 
-awaitable<void> openai_call::run()
+void openai_call::check() const
 {
-    while (turn_ == turn::again || turn_ == turn::more) co_await step(nullptr);
     if (turn_ == turn::failed) std::rethrow_exception(failure_);
 }
 

@@ -44,16 +44,19 @@ public:
     openai_call& operator=(const openai_call&) = delete;
 
     awaitable<bool> read(event_batch& batch) override;
-    /// To the end without events.
-    awaitable<void> run();
-    generate_result take_result() override { return std::move(result_); }
+    /// Whether another step leads on, for who wants the result and no events.
+    bool unfinished() const noexcept { return turn_ == turn::again || turn_ == turn::more; }
+    /// One attempt's beginning, or the next bytes of it. `batch` may be null.
+    awaitable<void> step(event_batch* batch);
+    /// Throws what the call failed with, if it did.
+    void check() const;
+    generate_result take_result() override { return turn_ == turn::done ? response_->take_result() : generate_result(); }
     std::string partial_text() const override;
 
 private:
     /// What the last step of an attempt led to.
     enum class turn : std::uint8_t { more, deliver, again, done, failed };
 
-    awaitable<void> step(event_batch* batch);
     void begin();
     attempt_info describe() const;
     http_request make_request() const;
@@ -77,13 +80,13 @@ private:
     wire_request wire_;
     permit permit_;
     std::optional<http_exchange> exchange_;
-    std::optional<response_decoder> response_;
+    std::unique_ptr<response_decoder> response_;  ///< made when the head is there, since a thousand calls wait with as little memory as may be
     std::exception_ptr failure_;
-    generate_result result_;
     steady_time began_{}, deadline_ = steady_time::max();
     std::chrono::nanoseconds idle_{0};
     std::optional<usage> observed_;
     unsigned attempts_ = 0;
+    bool resent_ = false;  // a reused connection went stale under the request: once a call
     int status_ = 0;
     turn turn_ = turn::again;
     bool request_left_ = false, unsettled_ = false, begun_ = false;

@@ -143,6 +143,17 @@ decode_state response_decoder::feed(std::string_view bytes, event_batch* out)
     return state_;
 }
 
+decode_state response_decoder::feed_last(std::string_view bytes, event_batch* out)
+{
+    const bool in_one_piece = mode_ == mode::json && body_.empty() && !html_ && bytes.size() <= limits_.max_body && !bytes.starts_with(byte_order_mark);
+    if (state_ == decode_state::more && in_one_piece) {
+        whole_ = true;
+        return set(answer_.on_body(bytes, status_, out));
+    }
+    if (feed(bytes, out) == decode_state::more) end(body_end::complete, out);
+    return state_;
+}
+
 decode_state response_decoder::feed_stream(std::string_view bytes, event_batch* out)
 {
     events_.feed(bytes);

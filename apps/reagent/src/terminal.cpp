@@ -50,7 +50,9 @@ void terminal::data(std::string_view line)
     write_all(stdout, "\n");
 }
 
-void terminal::flush() { std::fflush(stdout); }
+bool terminal::flush() { return std::fflush(stdout) == 0; }
+
+bool terminal::broken() const { return std::ferror(stdout) != 0; }
 
 void terminal::note(std::string_view message)
 {

@@ -19,8 +19,10 @@ public:
     void end_stream();
     /// One line of data.
     void data(std::string_view line);
-    /// Hands over what `data` has gathered: a partner waits for it.
-    void flush();
+    /// Hands over what `data` has gathered: a partner waits for it. False when standard output took it no more.
+    bool flush();
+    /// Whether standard output has refused something.
+    bool broken() const;
     /// One message; line breaks and control characters inside become blanks.
     void note(std::string_view message);
     /// A dimmed message, for what merely accompanies the work.

@@ -1,3 +1,4 @@
+#include "repeated_delta.hpp"
 #include "tool_call_assembler.hpp"
 
 #include <reagent/base/untrusted_text.hpp>
@@ -149,6 +150,11 @@ public:
     V choices, used, model, error;
     bool any_choice = false;
     V content, refusal, reasoning_content, reasoning, tool_calls, finish;
+    /// Whether a text delta is all it says.
+    bool only_text() const noexcept
+    {
+        return content.is_string() && !refusal && !reasoning_content && !reasoning && !tool_calls && !finish && !used && !error;
+    }
 
 private:
     void take_choice(const V& c)
@@ -352,6 +358,12 @@ decode_state openai_decoder::on_event(std::string_view data, std::string_view ty
     };
     if (data.size() < 64 && trimmed(data) == "[DONE]") return finish(out);
     if (data.size() < 64 && trimmed(data).empty()) return decode_state::more;
+    if (repeated_ && type != "error") {
+        if (const auto text = repeated_->match(data)) {
+            add_text(*text, out);
+            return decode_state::more;
+        }
+    }
     const reader r{*this, out};
     const auto take = [&]<class V>(const V& root, const chat_object<V>& o) {
         if (o.error) return fail_stream(o.error.to_json());
@@ -362,7 +374,13 @@ decode_state openai_decoder::on_event(std::string_view data, std::string_view ty
     if (const auto root = codec_->wire_json().parse(data)) {
         const wire_value v(*root);
         const chat_object<wire_value> o(v);
-        if (!needs_exact(o.tool_calls)) return take(v, o);
+        if (!needs_exact(o.tool_calls)) {
+            if (o.only_text() && type != "error") {
+                if (!repeated_) repeated_ = std::make_unique<model_detail::repeated_delta>();
+                repeated_->learn(data, o.content.string());
+            }
+            return take(v, o);
+        }
     }
     const auto lenient = json::parse(data);
     if (!lenient) return fail(make_error(errc::invalid_json, "stream event is not JSON: " + untrusted_text(data, 200), "invalid-event", true), true);

@@ -3,6 +3,7 @@
 #include <reagent/model/http_failure.hpp>
 #include <reagent/model/openai_codec.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -213,8 +214,8 @@ openai_codec::openai_codec(openai_codec_options options)
 {
     header_lines_ = "Content-Type: application/json\r\n";
     if (!options_.key.empty()) {
-        // A line break in a key would start a header of its own.
-        if (options_.key.reveal().find_first_of(std::string_view("\r\n\0", 3)) != std::string_view::npos)
+        // A line break in a key would start a header of its own, and no header holds any other control character.
+        if (std::ranges::any_of(options_.key.reveal(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }))
             throw validation_error(prefixed(component, "apiKey must be one line of text"));
         header_lines_ += "Authorization: Bearer ";
         header_lines_ += options_.key.reveal();

@@ -57,6 +57,11 @@ public:
     std::string_view header_lines;
     std::string_view body;
     http_limits limits;
+    /// What to do when a reused connection dies before a byte of the answer came: send again once on a fresh one, or fail with `stale()` set, for a
+    /// caller who has to account for each request that leaves.
+    bool resend = true;
+    /// Dial even if an idle connection is there.
+    bool fresh = false;
 };
 
 class http_head {
@@ -69,14 +74,17 @@ public:
 /// or empty when the system had no part in it. `code()` stays the `errc`.
 class transport_error : public error {
 public:
-    transport_error(errc what, std::string message, bool retryable, error_code cause = {})
-        : error(what, std::move(message), retryable), cause_(cause)
+    transport_error(errc what, std::string message, bool retryable, error_code cause = {}, bool stale = false)
+        : error(what, std::move(message), retryable), cause_(cause), stale_(stale)
     {
     }
     const error_code& cause() const noexcept { return cause_; }
+    /// A reused connection died before a byte of the answer came: the request may be sent again on a fresh one.
+    bool stale() const noexcept { return stale_; }
 
 private:
     error_code cause_;
+    bool stale_ = false;
 };
 
 /// How a body ended, for those who judge it.

@@ -31,6 +31,8 @@ public:
     decode_state state() const noexcept { return state_; }
     /// The next body bytes, content coding removed. `out` may be null.
     decode_state feed(std::string_view bytes, event_batch* out);
+    /// As `feed` with the last bytes of a complete body and then `end`; a body that came in one piece is read where it lies.
+    decode_state feed_last(std::string_view bytes, event_batch* out);
     /// The body ended: `complete` by its framing, `aborted` before it.
     decode_state end(body_end how, event_batch* out);
     /// Reading broke with this error (framing, coding, size, transport).

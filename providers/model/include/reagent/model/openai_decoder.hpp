@@ -13,6 +13,10 @@
 
 namespace reagent::inline v0 {
 
+namespace model_detail {
+class repeated_delta;
+}
+
 /// Where a decoder stands.
 enum class decode_state : std::uint8_t {
     more,    ///< wants more bytes
@@ -50,6 +54,8 @@ public:
     /// Whether thinking was seen; holds at the end.
     thinking_signal thinking_seen() const noexcept;
 
+    /// To be completed by who made the call, once this is done.
+    generate_result& result() noexcept { return result_; }
     generate_result take_result() { return std::move(result_); }
     provider_error take_failure();
 
@@ -71,6 +77,7 @@ private:
     std::string finish_reason_, refusal_, reasoning_;
     struct calls;
     std::unique_ptr<calls> calls_;  ///< made when the first call arrives
+    std::unique_ptr<model_detail::repeated_delta> repeated_;  ///< made when the first text arrives
     std::unique_ptr<provider_error> failure_;
     bool begun_ = false;
 };
