@@ -58,7 +58,7 @@ TEST_F(AuditOfRules, NullKeepsTheLinesInMemory)
     script({scripted_round().text("done")});
     const agent a = make(agent_options().gate(rules(R"({"audit":{"path":null}})")));
     EXPECT_TRUE(go(a).completed());
-    EXPECT_EQ(a.audit().read().size(), 2u);  // gate, record
+    EXPECT_EQ(a.audit().read().size(), 3u) << "gate, record, unpriced";
 }
 
 TEST_F(AuditOfRules, TheLogOfTheCallerWins)
@@ -68,7 +68,7 @@ TEST_F(AuditOfRules, TheLogOfTheCallerWins)
     const audit_log own = audit_log::in_memory();
     const agent a = make(agent_options().gate(gate_policy::from_json(json::object().set("audit", json::object().set("path", path))), own));
     EXPECT_TRUE(go(a).completed());
-    EXPECT_EQ(own.read().size(), 2u);
+    EXPECT_EQ(own.read().size(), 3u);
     EXPECT_FALSE(std::filesystem::exists(path));
 }
 
@@ -86,9 +86,9 @@ TEST_F(AuditOfRules, IdentityAndParentAreInEveryLine)
     EXPECT_EQ(go(a).run_id(), "run-7");
     EXPECT_EQ(go(a, run_request("hi").id("own")).run_id(), "own");
     const std::vector<json> lines = a.audit().read();
-    ASSERT_EQ(lines.size(), 4u);
+    ASSERT_EQ(lines.size(), 6u);
     for (std::size_t i = 0; i < lines.size(); ++i) {
-        EXPECT_EQ(lines[i]["run_id"].as_string(), i < 2 ? "run-7" : "own");
+        EXPECT_EQ(lines[i]["run_id"].as_string(), i < 3 ? "run-7" : "own");
         EXPECT_EQ(lines[i]["parent_run_id"].as_string(), "run-1");
         EXPECT_EQ(lines[i]["spawn_depth"].get_int64(), 2);
     }

@@ -63,7 +63,7 @@ TEST_F(Judging, AHaltOfTheHookTellsWhatWasDeniedBefore)
 TEST_F(Judging, ASealedRoundSaysHowManyCallsWereDropped)
 {
     script({scripted_round().call("a", "t").call("b", "t").call("c", "t").call("d", "t")});
-    const run_result r = go(make(agent_options().max_calls_per_round(2).gate(gate_policy().max_tool_rounds(0)).tool(named("t"))));
+    const run_result r = go(make(agent_options().max_calls_per_round(2).gate(gate_policy().max_tool_rounds(1)).tool(named("t"))));
     EXPECT_EQ(r.error(), "halt:limits.maxToolRounds");
     EXPECT_THAT(answers(r), ElementsAre("[halted:limits.maxToolRounds]", "[halted:limits.maxToolRounds]\n[Loop] 2 further calls dropped (limit 2)"));
 }

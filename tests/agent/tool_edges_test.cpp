@@ -31,9 +31,9 @@ TEST_F(ToolEdges, NullForAnOptionalArgumentOfASchemaIsAbsent)
     const tool t = with_schema(R"({"type":"object","properties":{"id":{"type":"string"},"note":{"type":"string"},"unit":{"enum":["m","km"]},
         "maybe":{"type":["string","null"]},"any":{},"either":{"anyOf":[{"type":"integer"},{"type":"null"}]},"none":{"const":null},
         "both":{"allOf":[{"type":["integer","null"]},{"type":"integer"}]},"ref":{"$ref":"#/$defs/name"},"open":{"$ref":"#/$defs/free"},
-        "self":{"$ref":"#/properties/self"}},
+        "tree":{"$ref":"#"}},
         "required":["id"],"additionalProperties":false,"$defs":{"name":{"type":"string"},"free":{"type":["string","null"]}}})");
-    const tool_result r = call(t, R"({"id":"o1","note":null,"unit":null,"maybe":null,"any":null,"either":null,"none":null,"both":null,"ref":null,"open":null})");
+    const tool_result r = call(t, R"({"id":"o1","note":null,"unit":null,"maybe":null,"any":null,"either":null,"none":null,"both":null,"ref":null,"open":null,"tree":null})");
     ASSERT_TRUE(r.completed) << r.error;
     EXPECT_EQ(r.value.dump(), R"({"id":"o1","maybe":null,"any":null,"either":null,"none":null,"open":null})");
     EXPECT_EQ(call(t, R"({"id":null})").code, "bad_args") << "a required one is not absent";

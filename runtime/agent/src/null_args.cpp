@@ -1,7 +1,8 @@
 #include "null_args.hpp"
 
+#include <reagent/base/schema.hpp>
+
 #include <algorithm>
-#include <optional>
 #include <string_view>
 
 namespace reagent::inline v0::agent_detail {
@@ -9,26 +10,6 @@ namespace {
 
 /// A schema that refers to itself is followed this far.
 constexpr int max_references = 16;
-
-/// What a JSON pointer of a local reference (`#/$defs/x`) names; null when there is nothing.
-const json* resolve(const json& root, std::string_view reference)
-{
-    if (!reference.starts_with('#')) return nullptr;
-    reference.remove_prefix(1);
-    const json* at = &root;
-    while (at != nullptr && !reference.empty()) {
-        reference.remove_prefix(1);  // the slash
-        const std::size_t end = std::min(reference.find('/'), reference.size());
-        std::string name;
-        for (std::size_t i = 0; i < end; ++i) {
-            const bool escaped = reference[i] == '~' && i + 1 < end;
-            name += !escaped ? reference[i] : reference[++i] == '1' ? '/' : '~';
-        }
-        at = at->is_object() ? at->find(name) : nullptr;
-        reference.remove_prefix(end);
-    }
-    return at;
-}
 
 bool is_null_type(const json& type)
 {
@@ -48,7 +29,7 @@ bool allows_null(const json& root, const json& schema, int references_left)
         else if ((key == "anyOf" || key == "oneOf") && value.is_array()) good = std::ranges::any_of(value.as_array(), allows);
         else if (key == "allOf" && value.is_array()) good = std::ranges::all_of(value.as_array(), allows);
         else if (key == "$ref" && value.is_string()) {
-            const json* target = resolve(root, value.as_string());
+            const json* target = schema_reference(root, value.as_string());
             good = target == nullptr || references_left == 0 || allows_null(root, *target, references_left - 1);
         }
         if (!good) return false;
