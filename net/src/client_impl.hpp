@@ -120,7 +120,8 @@ struct http_exchange::impl final : deadline_entry, net_detail::pool_waiter {
     net_detail::direction wanted = net_detail::direction::read;
     bool waiting = false;
     bool has_slot = false, reused = false;
-    bool more_likely = false;  // the last read filled the buffer
+    bool more_likely = false;  // the last read filled the buffer, or has an end behind its bytes
+    bool unsent = false;       // a part of the request waits, or was given up for an answer that came before
     bool finished = false;
 
     net_detail::response_reader reader;

@@ -69,6 +69,7 @@ private:
     void close() noexcept;
     /// The exception for a failure before or inside the response, in the provider's words.
     std::exception_ptr in_our_words(const std::exception_ptr& failure) const;
+    bool late(const std::exception_ptr& failure) const;
     void redact(provider_error& e) const;
 
     std::shared_ptr<openai_provider> owner_;

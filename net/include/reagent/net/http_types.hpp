@@ -35,9 +35,10 @@ private:
     std::vector<span> spans_;
 };
 
-/// Limits of one exchange; zero is off (design §3).
+/// Limits of one exchange; zero is off, negative ones are refused.
 class http_limits {
 public:
+    http_limits() = default;
     std::chrono::nanoseconds connect = std::chrono::seconds(10);      ///< name, TCP and TLS
     std::chrono::nanoseconds first_byte{0};                           ///< last request byte to end of response head
     std::chrono::nanoseconds idle = std::chrono::seconds(600);        ///< moved by bytes in either direction
@@ -53,7 +54,8 @@ public:
     http_request(std::string m, url u) : method(std::move(m)), target(std::move(u)) {}
     std::string method = "GET";
     url target;
-    /// Ready-made header lines, each ending CRLF (`Authorization: Bearer …\r\n`); Host and Content-Length are the client's.
+    /// Ready-made header lines, each ending CRLF (`Authorization: Bearer …\r\n`); Host and Content-Length are the client's. A view: the caller keeps them alive
+    /// until the exchange's head has come, as a reused connection that dies sends them twice. `open` refuses malformed lines.
     std::string_view header_lines;
     std::string_view body;
     http_limits limits;
