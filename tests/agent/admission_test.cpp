@@ -2,6 +2,8 @@
 
 #include "attempt_admission.hpp"
 
+#include <reagent/model/attempt_bound.hpp>
+
 namespace {
 namespace admission_test {
 
@@ -69,6 +71,14 @@ public:
     std::uint64_t used_input = 60, used_output = 40;
 };
 
+awaitable<void> hold_until_told(asio::io_context* context, std::vector<std::shared_ptr<asio::steady_timer>>* held)
+{
+    auto t = std::make_shared<asio::steady_timer>(*context, asio::steady_timer::time_point::max());
+    held->push_back(t);
+    boost::system::error_code ignored;
+    co_await t->async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+}
+
 TEST_F(Admission, Case_C9_AThousandCallersOnACapThatFitsTen)
 {
     auto model = std::make_shared<wire>(context);
@@ -94,7 +104,30 @@ TEST_F(Admission, Case_C9_AThousandCallersOnACapThatFitsTen)
     EXPECT_FALSE(money.state().overrun);
 }
 
-TEST_F(Admission, SmallerUsageLetsMoreThrough)
+TEST_F(Admission, Case_C9_AProviderWithoutAdmissionIsHeldToItAsWell)
+{
+    std::vector<std::shared_ptr<asio::steady_timer>> held;
+    const auto wait = [this, &held]() -> awaitable<void> { return hold_until_told(&context, &held); };
+    script({scripted_round("ok").usage(1, 1).delay(wait).times(0)}, "plain");
+    const transcript asked{message::user("hi")};
+    budget money("team", budget_caps({}, 10 * (input_bound(asked, {}, "plain") + 40)));
+    const agent a = make();
+    int ended = 0;
+    for (int i = 0; i < 100; ++i) a.async_run(run_request("hi").budget(money.child("run")).max_tokens(40), [&](error_code, const run_result&) { ++ended; });
+    rt::run_until_idle(context);
+    EXPECT_EQ(model_->open_calls(), 10u);
+    EXPECT_EQ(money.state().reserved.tokens, *money.state().caps.tokens);
+    while (ended < 100) {
+        ASSERT_TRUE(rt::run_until(context, [&] { return ended == 100 || !held.empty(); }));
+        ASSERT_LE(model_->open_calls(), 10u);
+        for (auto& t : std::exchange(held, {})) t->cancel();
+    }
+    context.run();
+    EXPECT_LE(money.state().spent.tokens, *money.state().caps.tokens);
+    EXPECT_GT(model_->requests().size(), 10u) << "what was not used is there for the others";
+}
+
+TEST_F(Admission, Case_C9_SmallerUsageLetsMoreThrough)
 {
     auto model = std::make_shared<wire>(context);
     model->hold = false;
@@ -143,7 +176,7 @@ TEST_F(Admission, Case_C11_ChildrenDrawFromTheParent)
         model->release();
         rt::run_until_idle(context);
     }
-    context.run();
+    ASSERT_TRUE(rt::run_until(context, [&] { return ok + halted == 5; }, std::chrono::seconds(5)));
     EXPECT_EQ(model->most, 1);
     EXPECT_EQ(ok, 1);
     EXPECT_EQ(halted, 4);

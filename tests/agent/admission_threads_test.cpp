@@ -104,7 +104,7 @@ TEST(AdmissionThreads, Case_C9_ExactlyTenArriveWhenUsageIsTheWorstCase)
     }
 }
 
-TEST(AdmissionThreads, SmallerUsageLetsMoreArriveAndTheSumHolds)
+TEST(AdmissionThreads, Case_C9_SmallerUsageLetsMoreArriveAndTheSumHolds)
 {
     for (const unsigned threads : {1u, 4u}) {
         outside seen;

@@ -18,6 +18,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <list>
 #include <memory>
 #include <string>
 #include <utility>
@@ -85,6 +86,8 @@ class fixture : public ::testing::Test {
 protected:
     void TearDown() override
     {
+        // A test that failed half-way left its runs waiting; what reads them still refers to them.
+        for (reagent::run& r : kept_) r.cancel();
         // Nothing of ours may be left: the context runs out of work by itself.
         context.restart();
         context.run_for(10s);
@@ -96,6 +99,8 @@ protected:
         model_ = reagent::scripted_provider::make(std::move(rounds), std::move(model));
         return model_;
     }
+    /// A run that lives as long as the test, so that a failed assertion does not take it from its reader.
+    reagent::run& keep(reagent::run r) { return kept_.emplace_back(std::move(r)); }
     reagent::agent make(reagent::agent_options options = {}) { return reagent::agent(context.get_executor(), model_, std::move(options)); }
 
     /// One run, read to its end; events go to `seen`.
@@ -127,6 +132,9 @@ protected:
     asio::io_context context;
     std::shared_ptr<reagent::scripted_provider> model_;
     seen_events seen;
+
+private:
+    std::list<reagent::run> kept_;
 };
 
 /// A tool without arguments of its own that answers `value`, or throws when it is a function that does.

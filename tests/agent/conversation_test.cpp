@@ -42,14 +42,14 @@ TEST_F(Conversation, TurnsRunOneAtATimeInOrder)
     for (std::size_t i = 0; i < 5; ++i) EXPECT_EQ(model_->requests()[i].messages.back()->text(), "q" + std::to_string(i));
 }
 
-TEST_F(Conversation, ACancelledTurnLeavesASealedHistory)
+TEST_F(Conversation, Case_B7_ACancelledTurnLeavesASealedHistory)
 {
     script({scripted_round("t").call("1", "w"), scripted_round("end")});
     agent_test::bench_of_tools bench(context);
     conversation c = make(agent_options().tool(bench.tool("w"))).chat();
-    reagent::run r = c.start("q");
+    reagent::run& r = keep(c.start("q"));
     rt::started<run_result> op(context, agent_test::read_all(&r, &seen));
-    ASSERT_TRUE(rt::run_until(context, [&] { return bench.running == 1; }));
+    ASSERT_TRUE(rt::run_until(context, [&] { return bench.running == 1; }, std::chrono::seconds(5)));
     r.cancel();
     ASSERT_TRUE(rt::run_until(context, [&] { return op.done(); }));
     EXPECT_THAT(shape(c.history()), ElementsAre("user:q", "assistant:t[1]", "tool:[cancelled]"));

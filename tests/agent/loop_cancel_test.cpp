@@ -5,6 +5,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/deferred.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/use_future.hpp>
 
 namespace {
@@ -61,7 +62,7 @@ TEST_F(LoopCancel, K48_CancelDuringTheModelCall)
 TEST_F(LoopCancel, Case_B7_CancelledCallsGetASyntheticResultAndTheHistoryCanBeSentAgain)
 {
     script({three(), scripted_round("end")});
-    reagent::run r = make(agent_options().tool(bench.tool("w"))).start("hi");
+    reagent::run& r = keep(make(agent_options().tool(bench.tool("w"))).start("hi"));
     rt::started<run_result> op(context, agent_test::read_all(&r, &seen));
     ASSERT_TRUE(rt::run_until(context, [&] { return bench.running == 3; }));
     bench.waiting[1]->cancel();  // the second call ends well
@@ -84,19 +85,22 @@ TEST_F(LoopCancel, Case_B7_CancelledCallsGetASyntheticResultAndTheHistoryCanBeSe
     EXPECT_EQ(go(make(), run_request(again)).outcome(), run_outcome::completed);
 }
 
+/// A tool of several awaits, each of which a cancellation can end.
+awaitable<json> some_steps(any_io_executor ex)
+{
+    for (int i = 0; i < 4; ++i) co_await asio::post(ex, asio::use_awaitable);
+    co_return json("ok");
+}
+
 /// Cancels after n steps of the context, for every n, and checks what is left each time.
 TEST_F(LoopCancel, Case_B7_CancelledAtEachStepOfATurnWithThreeTools)
 {
-    int last = -1;
+    int last = -1, sealed = 0, mixed = 0;
     for (int n = 0; n < 400; ++n) {
         asio::io_context own;
         auto model = scripted_provider::make({three(), scripted_round("the end").deltas(3)});
         const agent a(own.get_executor(), model, agent_options().tool(tool::from_check("w", "W.", json(), {}, [&own](json, tool_context&) {
-            return [](any_io_executor ex) -> awaitable<json> {
-                asio::steady_timer soon(ex, asio::steady_timer::clock_type::now());
-                co_await soon.async_wait(asio::use_awaitable);
-                co_return json("ok");
-            }(own.get_executor());
+            return some_steps(own.get_executor());
         })));
         reagent::run r = a.start("hi");
         agent_test::seen_events events;
@@ -109,6 +113,26 @@ TEST_F(LoopCancel, Case_B7_CancelledAtEachStepOfATurnWithThreeTools)
         ASSERT_TRUE(op.done()) << n;
         const run_result result = op.get();
         ASSERT_THAT(check_transcript(result.messages()), IsEmpty()) << n;
+        // Counted by hand as well: a result for each call, and all before anything else is said.
+        std::size_t open_calls = 0;
+        int cut = 0, whole = 0;
+        for (const message_ptr& m : result.messages()) {
+            if (m->who == role::tool) ++(m->text() == "[cancelled]" ? cut : whole);
+            if (m->who == role::tool) --open_calls;
+            else ASSERT_EQ(open_calls, 0u) << n;
+            open_calls += m->calls().size();
+        }
+        ASSERT_EQ(open_calls, 0u) << n;
+        sealed += cut > 0 ? 1 : 0;
+        mixed += cut > 0 && whole > 0 ? 1 : 0;
+        // The next request takes this history as it is.
+        auto next = scripted_provider::make({scripted_round("on")});
+        transcript again = result.messages();
+        again.push_back(message::user("go on"));
+        own.restart();
+        const run_result resumed = rt::complete(own, agent(own.get_executor(), next).async_run(run_request(again)));
+        ASSERT_EQ(resumed.outcome(), run_outcome::completed);
+        ASSERT_THAT(check_transcript(next->requests().at(0).messages), IsEmpty()) << n;
         ASSERT_EQ(a.live_runs(), 0u);
         ASSERT_EQ(model->open_calls(), 0u);
         if (!early) {
@@ -119,6 +143,8 @@ TEST_F(LoopCancel, Case_B7_CancelledAtEachStepOfATurnWithThreeTools)
         ASSERT_TRUE(result.outcome() == run_outcome::cancelled || result.outcome() == run_outcome::completed) << n;
     }
     EXPECT_GT(last, 10) << "the run has more steps than that";
+    EXPECT_GT(sealed, 2) << "the steps of the tools are among them";
+    EXPECT_GT(mixed, 0) << "and the one where some have ended";
 }
 
 TEST_F(LoopCancel, DeadlineEndsTheRunAsDeadline)
@@ -251,7 +277,7 @@ TEST_F(LoopCancel, ACancelledReaderStillGetsTheResult)
     EXPECT_EQ(a.live_runs(), 0u);
 }
 
-TEST_F(LoopCancel, ADestroyedHandleCancelsAndCloseJoins)
+TEST_F(LoopCancel, Case_E11_ADestroyedHandleCancelsAndCloseJoins)
 {
     script({scripted_round().delay(hang()).times(0)});
     const agent a = make();
@@ -281,7 +307,7 @@ TEST_F(LoopCancel, ADestroyedHandleCancelsAndCloseJoins)
     EXPECT_EQ(a.live_runs(), 0u);
 }
 
-TEST_F(LoopCancel, AContextDestroyedInTheMiddleLeavesNothing)
+TEST_F(LoopCancel, Case_E11_AContextDestroyedInTheMiddleLeavesNothing)
 {
     auto own = std::make_unique<asio::io_context>();
     agent_test::bench_of_tools waiting(*own);

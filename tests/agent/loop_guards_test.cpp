@@ -164,6 +164,27 @@ TEST_F(LoopGuards, Case_B13_AModelThatRepeatsItselfIsReportedOnceAndStoppedByCho
     EXPECT_EQ(ran, 4);
 }
 
+TEST_F(LoopGuards, Case_B13_OtherArgumentsOrNamesAreNoRepetitionAndEqualErrorsAre)
+{
+    scripted_round end("end");
+    script({});
+    for (int i = 0; i < 12; ++i) model_->add(scripted_round().call("1", "x", json::object().set("i", i)));
+    for (int i = 0; i < 12; ++i) model_->add(scripted_round().call("1", i % 2 == 0 ? "x" : "y"));
+    model_->add(end);
+    const run_result r = go(make(agent_options().max_identical_calls(4, repeat_policy::stop).tool(any_tool("x", fine)).tool(any_tool("y", fine))));
+    EXPECT_EQ(r.outcome(), run_outcome::completed) << r.error().value_or("");
+
+    script({scripted_round().call("1", "x").times(0)});
+    int ran = 0;
+    const run_result failing = go(make(agent_options().max_identical_calls(0).tool(any_tool("x", [&](const json&) -> json {
+        ++ran;
+        throw std::runtime_error("again");
+    }))));
+    EXPECT_EQ(failing.error(), "stuck:x");
+    EXPECT_EQ(failing.outcome(), run_outcome::halted);
+    EXPECT_EQ(ran, 3);
+}
+
 TEST_F(LoopGuards, GateDeniesWithItsRuleAndTheRunGoesOn)
 {
     script({scripted_round().call("1", "w").call("2", "x"), scripted_round("end")});
@@ -189,6 +210,27 @@ TEST_F(LoopGuards, Case_B11_ALimitOfToolRoundsIsReservedForTheWholeBatch)
     EXPECT_EQ(ran, 0) << "a batch that does not fit starts no call";
     EXPECT_EQ(r.error(), "halt:limits.maxToolRounds");
     EXPECT_EQ(r.messages().size(), 10u);
+}
+
+TEST_F(LoopGuards, Case_B11_ABatchThatJustFitsRunsWholeAndTheNextNotAtAll)
+{
+    const auto round_of = [](int n) {
+        scripted_round r;
+        for (int i = 0; i < n; ++i) r.call("c" + std::to_string(i), "x", json::object().set("i", i));
+        return r;
+    };
+    const gate_policy rules = gate_policy::from_json(json::parse_or_throw(R"({"limits":{"maxToolRounds":6}})", "gate"));
+    const auto ran_of = [&](std::vector<scripted_round> rounds) {
+        rounds.push_back(scripted_round("end"));
+        script(std::move(rounds));
+        int ran = 0;
+        go(make(agent_options().gate(rules).tool(any_tool("x", [&](const json&) { ++ran; return json(); }))));
+        return ran;
+    };
+    EXPECT_EQ(ran_of({round_of(6)}), 6);
+    EXPECT_EQ(ran_of({round_of(7)}), 0);
+    EXPECT_EQ(ran_of({round_of(4), round_of(2)}), 6);
+    EXPECT_EQ(ran_of({round_of(4), round_of(3)}), 4) << "what ran before counts";
 }
 
 TEST_F(LoopGuards, MaxTurnsHaltsBeforeTheNextModelCall)

@@ -1,5 +1,7 @@
 #include "agent_fixture.hpp"
 
+#include <reagent/base/utf8.hpp>
+
 namespace {
 namespace loop_test {
 
@@ -123,11 +125,12 @@ TEST_F(Loop, K08_TextOfAnEarlierRoundIsKept)
     EXPECT_EQ(r.error(), "gone");
 }
 
-TEST_F(Loop, PartialTextOfACutCallIsKeptOutsideTheTranscript)
+TEST_F(Loop, Case_A9_ACutAnswerFailsTheRunAndItsTextIsKeptOutsideTheTranscript)
 {
     script({scripted_round("Hello there").deltas(2).error(provider_error(errc::stream_truncated, "cut", true))});
     const run_result r = go(make());
     EXPECT_EQ(r.outcome(), run_outcome::failed);
+    EXPECT_EQ(r.error(), "cut");
     ASSERT_TRUE(r.partial_text());
     EXPECT_EQ(*r.partial_text(), seen.text);
     EXPECT_FALSE(r.partial_text()->empty());
@@ -187,6 +190,64 @@ TEST_F(Loop, K27_PauseResumes)
     EXPECT_EQ(r.text(), "end");
 }
 
+TEST_F(Loop, Case_A11_ACallOfACutAnswerNeverRuns)
+{
+    script({scripted_round("Hello").call("a", "x").error(provider_error(errc::stream_truncated, "cut", true))});
+    int ran = 0;
+    const run_result r = go(make(agent_options().tool(any_tool("x", [&](const json&) { ++ran; return json(); }))));
+    EXPECT_EQ(r.outcome(), run_outcome::failed);
+    EXPECT_EQ(ran, 0);
+    EXPECT_THAT(shape(r.messages()), ElementsAre("user:hi"));
+}
+
+TEST_F(Loop, Case_B5_IntegersReachTheToolAndTheNextRequestAsTheyCame)
+{
+    const std::string numbers = R"({"a":9007199254740993,"b":9223372036854775807,"c":18446744073709551615,"d":1e400,"e":-0.0})";
+    const json args = json::parse_or_throw(numbers, "args");
+    script({scripted_round().call("a", "x", args), scripted_round("end")});
+    std::string got;
+    std::optional<std::int64_t> b;
+    std::optional<std::uint64_t> c;
+    const run_result r = go(make(agent_options().tool(any_tool("x", [&](const json& a) {
+        got = a.dump();
+        b = a["b"].get_int64();
+        c = a["c"].get_uint64();
+        return a;
+    }))));
+    EXPECT_EQ(got, numbers);
+    EXPECT_EQ(b, INT64_MAX);
+    EXPECT_EQ(c, UINT64_MAX);
+    ASSERT_THAT(model_->requests(), SizeIs(2));
+    const transcript& sent = model_->requests()[1].messages;
+    ASSERT_THAT(sent, SizeIs(3));
+    EXPECT_EQ(sent[1]->calls().front()->arguments.dump(), numbers);
+    EXPECT_EQ(sent[2]->text(), numbers) << "what a tool gives back keeps its numbers too";
+    EXPECT_EQ(seen.last("loop:tool_call")["args"].dump(), numbers);
+}
+
+TEST_F(Loop, Case_B6_WhatAToolSaysBecomesWellFormedText)
+{
+    using namespace std::string_literals;
+    script({scripted_round().call("a", "text").call("b", "value").call("c", "fails"), scripted_round("end")});
+    const std::string bad = "lone \xED\xA0\xBD, NUL \0, raw \xFF, U+FFFE \xEF\xBF\xBE end"s;
+    const run_result r = go(make(agent_options()
+                                     .tool(any_tool("text", [&](const json&) { return json(bad); }))
+                                     .tool(any_tool("value", [&](const json&) { return json::object().set("text", bad).set(bad, json::parse_or_throw("\"\\ud83d\"", "test")); }))
+                                     .tool(any_tool("fails", [&](const json&) -> json { throw std::runtime_error("what \xFF is this"); }))));
+    ASSERT_THAT(model_->requests(), SizeIs(2));
+    ASSERT_THAT(model_->requests()[1].messages, SizeIs(5));
+    for (std::size_t i = 2; i < 5; ++i) {
+        const std::string text = model_->requests()[1].messages[i]->text();
+        EXPECT_TRUE(is_utf8(text)) << i;
+        EXPECT_EQ(text, repair_utf8(text)) << i;
+    }
+    std::string expected = repair_utf8(bad);
+    std::erase(expected, '\0');
+    EXPECT_EQ(model_->requests()[1].messages[2]->text(), expected) << "the rest of the text is as it was";
+    EXPECT_EQ(model_->requests()[1].messages[4]->text(), "[Loop] Tool error: what \xEF\xBF\xBD is this");
+    EXPECT_EQ(r.outcome(), run_outcome::completed);
+}
+
 TEST_F(Loop, Case_B4_CutArgumentsAreAToolErrorThatNamesToolAndPosition)
 {
     malformed_tool_call bad;
@@ -194,7 +255,7 @@ TEST_F(Loop, Case_B4_CutArgumentsAreAToolErrorThatNamesToolAndPosition)
     bad.error = "unexpected end";
     bad.offset = 12;
     attempted_call a;
-    a.call = tool_call("a", "find", json::object());
+    a.call = tool_call("a", "find", json("{\"path\":\"/t"));
     a.malformed = true;
     a.offset = 12;
     script({scripted_round().malformed(bad, {a}).stop("tool_use"), scripted_round("sorry")});
@@ -203,6 +264,8 @@ TEST_F(Loop, Case_B4_CutArgumentsAreAToolErrorThatNamesToolAndPosition)
     EXPECT_EQ(r.outcome(), run_outcome::completed);
     EXPECT_EQ(r.text(), "sorry");
     EXPECT_EQ(ran, 0);
+    ASSERT_THAT(r.messages(), SizeIs(4));
+    ASSERT_THAT(r.messages()[1]->calls(), SizeIs(1));
     EXPECT_EQ(r.messages()[2]->text(), "[Loop] Tool error: find: arguments are not JSON at byte 12");
     EXPECT_EQ(r.messages()[1]->calls().front()->arguments.dump(), "{}");
     EXPECT_FALSE(r.malformed());

@@ -71,10 +71,11 @@ TEST(TurnMachine, K19_OrderOfMembersMatters)
     for (int i = 0; i < 20; ++i) ASSERT_TRUE(round(m, calls({{"a", "x"}}, i % 2 == 0 ? ab : ba), bad()));
 }
 
-TEST(TurnMachine, BigIntegersStayDistinct)
+TEST(TurnMachine, Case_B5_BigIntegersStayDistinct)
 {
     const tool_call a("1", "x", json::parse_or_throw(R"({"id":2512292042121000001})", "a")), b("1", "x", json::parse_or_throw(R"({"id":2512292042121000000})", "b"));
     EXPECT_NE(agent_detail::failure_fingerprint(a), agent_detail::failure_fingerprint(b));
+    EXPECT_NE(agent_detail::call_fingerprint(a), agent_detail::call_fingerprint(b));
 }
 
 TEST(TurnMachine, K18_AlternatingFailuresReachTheSafetyLimit)
@@ -140,7 +141,7 @@ TEST(TurnMachine, Case_B13_StopEndsTheRunAfterTheTenthIdenticalCall)
     EXPECT_EQ(m.end().outcome, run_outcome::halted);
 }
 
-TEST(TurnMachine, IdenticalCallsOfOneBatchAreRefusedBeforeAnyStarts)
+TEST(TurnMachine, Case_B13_IdenticalCallsOfOneBatchAreRefusedBeforeAnyStarts)
 {
     turn_limits limits;
     limits.on_repeat = repeat_policy::stop;
@@ -154,7 +155,7 @@ TEST(TurnMachine, IdenticalCallsOfOneBatchAreRefusedBeforeAnyStarts)
     EXPECT_EQ(m.messages()[2]->text(), "[halted:stuck:x]");
 }
 
-TEST(TurnMachine, ARoundWithoutTheCallBreaksTheRow)
+TEST(TurnMachine, Case_B13_ARoundWithoutTheCallBreaksTheRow)
 {
     turn_limits limits;
     limits.on_repeat = repeat_policy::stop;
@@ -163,7 +164,7 @@ TEST(TurnMachine, ARoundWithoutTheCallBreaksTheRow)
     for (int i = 0; i < 12; ++i) ASSERT_TRUE(round(m, calls({{"1", i % 3 == 2 ? "other" : "x"}}), good())) << i;
 }
 
-TEST(TurnMachine, MaxIdenticalCallsZeroIsOff)
+TEST(TurnMachine, Case_B13_MaxIdenticalCallsZeroIsOff)
 {
     turn_limits limits;
     limits.on_repeat = repeat_policy::stop;
@@ -178,11 +179,43 @@ TEST(TurnMachine, Case_B12_CallsOverTheLimitAreDroppedAndTheLastKeptResultSaysSo
     generate_result many = answer("", "tool_use");
     for (int i = 0; i < 200; ++i) many.tool_calls.emplace_back("c" + std::to_string(i), "x", json::object().set("i", i));
     ASSERT_TRUE(round(m, std::move(many), good("fine")));
-    EXPECT_EQ(m.messages()[1]->calls().size(), 128u);
+    ASSERT_GE(m.messages().size(), 2u);
+    ASSERT_EQ(m.messages()[1]->calls().size(), 128u);
+    EXPECT_EQ(m.messages()[1]->calls().front()->id, "c0") << "the later ones are left out";
+    EXPECT_EQ(m.messages()[1]->calls().back()->id, "c127");
     EXPECT_EQ(m.messages().size(), 2u + 128u);
     EXPECT_EQ(m.messages().back()->text(), "fine\n[Loop] 72 further calls dropped (limit 128)");
     EXPECT_EQ(m.messages()[m.messages().size() - 2]->text(), "fine");
     EXPECT_THAT(check_transcript(m.messages()), IsEmpty());
+}
+
+TEST(TurnMachine, Case_B7_ACallIsSealedOnceAndKeepsWhatItHas)
+{
+    turn_machine m(turn_limits(), hi());
+    ASSERT_TRUE(m.begin_round());
+    ASSERT_EQ(m.accept(calls({{"1", "x"}, {"2", "x"}, {"3", "x"}})), round_step::run_batch);
+    m.judge_denied(2, "no");
+    ASSERT_TRUE(m.close_judging());
+    m.settle(0, good("mine"));
+    m.end_cancelled();
+    m.seal();
+    m.seal();
+    EXPECT_THAT(check_transcript(m.messages()), IsEmpty());
+    ASSERT_EQ(m.messages().size(), 5u);
+    EXPECT_EQ(m.messages()[2]->text(), "mine");
+    EXPECT_EQ(m.messages()[3]->text(), "[cancelled]");
+    EXPECT_EQ(m.messages()[4]->text(), "no");
+}
+
+TEST(TurnMachine, Case_B12_TheLimitItselfFits)
+{
+    turn_machine m(turn_limits(), hi());
+    generate_result many = answer("", "tool_use");
+    for (int i = 0; i < 128; ++i) many.tool_calls.emplace_back("c" + std::to_string(i), "x", json::object().set("i", i));
+    ASSERT_TRUE(round(m, std::move(many), good("fine")));
+    EXPECT_EQ(m.messages()[1]->calls().size(), 128u);
+    EXPECT_EQ(m.messages().back()->text(), "fine");
+    EXPECT_EQ(m.dropped(), 0u);
 }
 
 TEST(TurnMachine, MaxCallsPerRoundZeroIsNoLimit)
@@ -241,7 +274,7 @@ TEST(TurnMachine, TruncatedMalformedRoundIsTerminal)
     EXPECT_EQ(m.messages().back()->text(), "par");
 }
 
-TEST(TurnMachine, MalformedRoundIsAnsweredAndGoesOnUntilStuck)
+TEST(TurnMachine, Case_B4_MalformedRoundIsAnsweredAndGoesOnUntilStuck)
 {
     turn_machine m(turn_limits(), hi());
     for (int i = 0; i < 3; ++i) {
@@ -250,15 +283,18 @@ TEST(TurnMachine, MalformedRoundIsAnsweredAndGoesOnUntilStuck)
         r.malformed->name = "find";
         attempted_call fine, broken;
         fine.call = tool_call("a", "other", json::object().set("q", 1));
-        broken.call = tool_call("b", "find", json::object());
+        broken.call = tool_call("b", "find", json("{\"q\":"));
         broken.malformed = true;
         broken.offset = 7;
         r.attempted = {fine, broken};
         ASSERT_TRUE(m.begin_round());
-        EXPECT_EQ(m.accept(std::move(r)), i < 2 ? round_step::answered : round_step::finish);
+        ASSERT_EQ(m.accept(std::move(r)), i < 2 ? round_step::answered : round_step::finish);
         const transcript& t = m.messages();
+        ASSERT_GE(t.size(), 4u);
+        ASSERT_EQ(t[t.size() - 3]->calls().size(), 2u);
         EXPECT_EQ(t[t.size() - 2]->text(), "[Loop] Not run: another call of this round was malformed");
         EXPECT_EQ(t.back()->text(), "[Loop] Tool error: find: arguments are not JSON at byte 7");
+        EXPECT_EQ(t[t.size() - 3]->calls().back()->arguments.dump(), "{}") << "what is no JSON is not sent again";
         EXPECT_THAT(check_transcript(t), IsEmpty());
     }
     EXPECT_EQ(m.end().error, "stuck:find");

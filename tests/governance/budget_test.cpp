@@ -127,7 +127,7 @@ TEST(Budget, ARefusalNamesTheBudgetItsSpendAndItsCaps)
     EXPECT_EQ(budget_rule(budget_dimension::tokens), "budget.maxTokens");
 }
 
-TEST(Budget, EveryAncestorHolds)
+TEST(Budget, Case_C11_EveryAncestorHolds)
 {
     budget org("org", budget_caps());
     budget team = org.child("team", usd("2"));

@@ -99,7 +99,7 @@ TEST(BudgetThreads, Case_C9_AThousandCallersOnACapForTen)
     expect_all_back(root);
 }
 
-TEST(BudgetThreads, SmallerUsageAdmitsMoreAndNeverMoreThanTenAtOnce)
+TEST(BudgetThreads, Case_C9_SmallerUsageAdmitsMoreAndNeverMoreThanTenAtOnce)
 {
     contexts io;
     budget root("root", usd("10"));
@@ -116,7 +116,7 @@ TEST(BudgetThreads, SmallerUsageAdmitsMoreAndNeverMoreThanTenAtOnce)
     expect_all_back(root);
 }
 
-TEST(BudgetThreads, TeamsShareARootWithoutPassingAnyCap)
+TEST(BudgetThreads, Case_C11_TeamsShareARootWithoutPassingAnyCap)
 {
     contexts io;
     budget root("root", usd("10"));

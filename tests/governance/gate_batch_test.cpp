@@ -30,7 +30,7 @@ TEST(GateBatch, JudgesInCallOrderBeforeAnythingStarts)
     EXPECT_TRUE(t.get(gate.check_batch({})).empty());
 }
 
-TEST(GateBatch, LimitsCountTheCallsAdmittedInTheBatch)
+TEST(GateBatch, Case_B11_LimitsCountTheCallsAdmittedInTheBatch)
 {
     bench t;
     run_gate gate(gate_policy().max_tool_rounds(3).deny_tools({"bad"}), {}, t.options(false));

@@ -90,7 +90,7 @@ TEST(HttpFailure, BoundsForeignTextAndHidesTheBody)
     EXPECT_EQ(failure(400, body, {}, true).error.body, body);
 }
 
-TEST(ServiceError, FindsTheStatusAnErrorStandsFor)
+TEST(ServiceError, Case_A12_FindsTheStatusAnErrorStandsFor)
 {
     const auto status = [](const char* text) { return service_error::read(json::parse_or_throw(text, "test")).status; };
     EXPECT_EQ(status(R"({"code":502})"), 502);

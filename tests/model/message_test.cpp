@@ -132,7 +132,7 @@ TEST(CheckTranscript, NamesEveryFault)
     EXPECT_TRUE(has("messages[6]: result for a answers no call of this round"));
 }
 
-TEST(CheckTranscript, ACallWithoutResultIsAFault)
+TEST(CheckTranscript, Case_B7_ACallWithoutResultIsAFault)
 {
     std::vector<tool_call> calls;
     calls.emplace_back("a", "f", json::object());

@@ -154,8 +154,46 @@ TEST(OpenaiDecode, Case_A14_AnErrorBesideEmptyChoicesIsAnError)
               R"({"kind":"provider","status":502,"retryable":true,"bound":"stream-error","message":"[OpenAIProvider] upstream broke","partial":{"text":"par","toolCallsStarted":0},"requestId":"req_1"})");
 }
 
+TEST(OpenaiDecode, Case_A14_AnErrorInAnyShapeIsNeverAChunk)
+{
+    for (const char* chunk : {R"({"choices":[],"error":"upstream broke"})", R"({"error":{"message":"upstream broke"},"choices":[],"usage":{"prompt_tokens":0,"completion_tokens":0}})",
+                              R"({"choices":[{"index":0,"delta":{"content":""},"finish_reason":"error"}],"error":{"code":502,"message":"upstream broke"}})",
+                              R"({"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"error":{"message":"upstream broke"}})"}) {
+        decoding d;
+        EXPECT_EQ(d.event(delta(json::object().set("content", "par"))), decode_state::more);
+        ASSERT_EQ(d.event(chunk), decode_state::failed) << chunk;
+        const json f = d.failure();
+        EXPECT_EQ(f["message"].as_string(), "[OpenAIProvider] upstream broke") << chunk;
+        EXPECT_EQ(f["partial"]["text"].as_string(), "par") << chunk;
+    }
+    // A member that is null says nothing.
+    decoding fine;
+    EXPECT_EQ(fine.event(R"({"choices":[{"index":0,"delta":{"content":"x"}}],"error":null})"), decode_state::more);
+}
+
 TEST(OpenaiDecode, Case_A12_StreamErrorsAreTypedAsHttpErrorsAre)
 {
+    class row {
+    public:
+        std::string error;
+        int status;
+        bool retryable;
+        errc code;
+    };
+    for (const row& r : {row{R"({"type":"overloaded_error"})", 529, true, errc::provider_failed}, row{R"({"type":"rate_limit_error"})", 429, true, errc::rate_limited},
+                         row{R"({"code":"rate_limit_exceeded"})", 429, true, errc::rate_limited}, row{R"({"code":"insufficient_quota"})", 429, false, errc::rate_limited},
+                         row{R"({"type":"authentication_error"})", 401, false, errc::provider_failed}, row{R"({"type":"api_error"})", 500, true, errc::provider_failed},
+                         row{R"({"type":"server_error"})", 500, true, errc::provider_failed}, row{R"({"code":503})", 503, true, errc::provider_failed},
+                         row{R"({"type":"invalid_request_error"})", 400, false, errc::provider_failed}, row{R"({"code":429})", 429, true, errc::rate_limited}}) {
+        for (const bool typed : {false, true}) {
+            decoding d;
+            ASSERT_EQ(d.event("{\"error\":" + r.error + "}", typed ? "error" : ""), decode_state::failed) << r.error;
+            const provider_error e = d.decoder.take_failure();
+            EXPECT_EQ(e.status, r.status) << r.error;
+            EXPECT_EQ(e.retryable(), r.retryable) << r.error;
+            EXPECT_EQ(e.code(), r.code) << r.error;
+        }
+    }
     {
         decoding d;  // an error first
         ASSERT_EQ(d.event(R"({"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}})", "error"), decode_state::failed);
@@ -193,6 +231,77 @@ TEST(OpenaiDecode, Case_A11_ACallCutInItsArgumentsIsNeverACall)
     EXPECT_TRUE(f["retryable"].as_bool());
 }
 
+TEST(OpenaiDecode, Case_A11_WholeArgumentsWithoutAnEndAreNoCallEither)
+{
+    for (const bool clean : {true, false}) {
+        decoding d;
+        EXPECT_EQ(d.event(R"({"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"rm","arguments":"{\"path\":\"/\"}"}}]}}]})"), decode_state::more);
+        ASSERT_EQ(d.decoder.on_end(clean, &d.events), decode_state::failed);
+        for (const event& e : d.events) EXPECT_NE(e.kind, event_kind::tool_end);
+    }
+}
+
+TEST(OpenaiDecode, Case_B1_GluedCallsOfTheWireAreTwo)
+{
+    // A new id at the same index, in two chunks and in one; then a new name without an id.
+    const auto call = [](const char* id, const char* name, const char* arguments) {
+        json c = json::object().set("index", 0);
+        if (*id != '\0') c.set("id", id);
+        return std::move(c).set("function", json::object().set("name", name).set("arguments", arguments));
+    };
+    const auto calls_of = [](const std::vector<std::vector<json>>& chunks) {
+        decoding d;
+        for (const std::vector<json>& chunk : chunks) {
+            json list = json::array();
+            for (const json& c : chunk) list.push_back(c);
+            EXPECT_EQ(d.event(delta(json::object().set("tool_calls", std::move(list)))), decode_state::more);
+        }
+        EXPECT_EQ(d.event(delta(json::object(), "tool_calls")), decode_state::more);
+        EXPECT_EQ(d.event("[DONE]"), decode_state::done);
+        std::vector<std::string> out;
+        for (const tool_call& c : d.decoder.take_result().tool_calls) out.push_back((c.id.size() == 1 ? c.id + " " : "") + c.name + " " + c.arguments.dump());
+        return out;
+    };
+    const std::vector<std::string> two = {R"(a find {"q":1})", R"(b find {"q":2})"};
+    const json a = call("a", "find", R"({"q":1})"), b = call("b", "find", R"({"q":2})");
+    EXPECT_EQ(calls_of({{a}, {b}}), two);
+    EXPECT_EQ(calls_of({{a, b}}), two);
+    EXPECT_EQ(calls_of({{call("a", "find", R"({"q":)")}, {call("b", "find", R"({"q":)")}, {call("a", "find", "1}")}, {call("b", "find", "2}")}}), two) << "interleaved";
+    EXPECT_EQ(calls_of({{call("", "find", R"({"q":1})")}, {call("", "write", R"({"q":2})")}}), (std::vector<std::string>{R"(find {"q":1})", R"(write {"q":2})"}));
+}
+
+TEST(OpenaiDecode, Case_B2_CallsWithoutIdOrIndexKeepTheirArguments)
+{
+    decoding d;
+    d.event(R"({"choices":[{"index":0,"delta":{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{\"n\":"}}]}}]})");
+    d.event(R"({"choices":[{"index":0,"delta":{"tool_calls":[{"function":{"arguments":"1}"}},{"function":{"name":"g","arguments":"{}"}}]}}]})");
+    d.event(delta(json::object(), "tool_calls"));
+    ASSERT_EQ(d.event("[DONE]"), decode_state::done);
+    const generate_result r = d.decoder.take_result();
+    ASSERT_EQ(r.tool_calls.size(), 2U);
+    EXPECT_EQ(r.tool_calls[0].arguments.dump(), R"({"n":1})");
+    EXPECT_EQ(r.tool_calls[1].name, "g");
+    EXPECT_FALSE(r.tool_calls[1].id.empty());
+}
+
+TEST(OpenaiDecode, Case_B4_CutArgumentsNameTheirToolAndThePlace)
+{
+    decoding d;
+    d.event(R"({"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"find","arguments":"{\"q\":\"x"}}]},"finish_reason":"length"}]})");
+    ASSERT_EQ(d.event("[DONE]"), decode_state::done);
+    const generate_result r = d.decoder.take_result();
+    EXPECT_EQ(r.stop_reason, "max_tokens");
+    EXPECT_TRUE(r.tool_calls.empty());
+    ASSERT_TRUE(r.malformed.has_value());
+    EXPECT_EQ(r.malformed->name, "find");
+    EXPECT_EQ(r.malformed->offset, 7U);
+    EXPECT_EQ(r.malformed->error, "arguments are not JSON at byte 7");
+    ASSERT_EQ(r.attempted.size(), 1U);
+    EXPECT_EQ(r.attempted[0].call.id, "a");
+    EXPECT_TRUE(r.attempted[0].malformed);
+    EXPECT_EQ(r.attempted[0].offset, 7U);
+}
+
 TEST(OpenaiDecode, Case_A2_IllFormedBytesOfAWholeEventAreReplacedNotDropped)
 {
     decoding d;
@@ -209,6 +318,16 @@ TEST(OpenaiDecode, Case_B3_EmptyArgumentsDoNotCrashTheRun)
     const generate_result r = d.decoder.take_result();
     ASSERT_EQ(r.tool_calls.size(), 1U);
     EXPECT_EQ(r.tool_calls[0].arguments.dump(), "{}");
+    // The answer in one piece, with an empty text, a blank one and none at all.
+    for (const char* function : {R"({"name":"now","arguments":""})", R"({"name":"now","arguments":" \n"})", R"({"name":"now"})"}) {
+        decoding whole;
+        ASSERT_EQ(whole.decoder.on_body(R"({"choices":[{"index":0,"message":{"tool_calls":[{"id":"a","function":)" + std::string(function) + R"(}]},"finish_reason":"tool_calls"}]})", 200,
+                                        &whole.events),
+                  decode_state::done);
+        const generate_result one = whole.decoder.take_result();
+        ASSERT_EQ(one.tool_calls.size(), 1U) << function;
+        EXPECT_EQ(one.tool_calls[0].arguments.dump(), "{}") << function;
+    }
 }
 
 TEST(OpenaiDecode, Case_B5_NumbersSurviveTheWire)

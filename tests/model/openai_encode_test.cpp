@@ -45,6 +45,17 @@ TEST(OpenaiEncode, Case_B6_IllFormedTextIsRepairedWhenTheRequestIsWritten)
     EXPECT_EQ(body["messages"][2]["content"].as_string(), repair_utf8(bad));
     EXPECT_NE(wire.body.find("\\u0000"), std::string_view::npos);
     EXPECT_EQ(wire.body.find('\0'), std::string_view::npos);
+    // Whoever said it, and names and ids as well.
+    std::vector<tool_call> odd;
+    odd.emplace_back(bad, bad, json::object().set(bad, bad));
+    const generate_request all({message::system(bad), message::user(bad), message::assistant(bad, odd), message::tool_result(bad, bad)});
+    const wire_request every = codec.encode(all, codec.plan(all), true, {}, storage);
+    EXPECT_TRUE(is_utf8(every.body));
+    EXPECT_EQ(every.body.find('\0'), std::string_view::npos);
+    const json written = json::parse_or_throw(every.body, "body");
+    for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(written["messages"][i]["content"].as_string(), repair_utf8(bad)) << i;
+    EXPECT_EQ(written["messages"][2]["tool_calls"][0]["id"], written["messages"][3]["tool_call_id"]);
+    EXPECT_EQ(written["messages"][2]["tool_calls"][0]["function"]["name"].as_string(), repair_utf8(bad));
     // The same text as a lone surrogate escape on the way in.
     const message_ptr in = message::from_json(json::parse_or_throw(R"({"role":"tool","tool_call_id":"a","content":"\ud83d"})", "test"));
     EXPECT_EQ(in->text(), "\xEF\xBF\xBD");

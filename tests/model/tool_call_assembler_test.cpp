@@ -74,6 +74,11 @@ TEST(ToolCallAssembler, Case_B1_ANewNameAtAUsedIndexStartsANewCall)
     EXPECT_EQ(assembled({piece(0, "", "find", R"({"q":1})"), piece(0, "", "find", R"({"q":2})")}).calls(),
               (texts{R"(call_0000000000000001 find {"q":1})", R"(call_0000000000000002 find {"q":2})"}));
     EXPECT_EQ(assembled({piece(0, "", "find", ""), piece(0, "", "write", "{}")}).result.tool_calls.size(), 2U);
+    // With ids on the first fragments only, and while the first call is still open.
+    const assembled open({piece(0, "a", "find", R"({"q":1)"), piece(0, "", "write", R"({"q":2})")});
+    ASSERT_EQ(open.result.attempted.size(), 2U);
+    EXPECT_EQ(open.result.attempted[1].call.name, "write");
+    EXPECT_EQ(open.result.attempted[1].call.arguments.dump(), R"({"q":2})");
 }
 
 TEST(ToolCallAssembler, ALateIdJoinsAnOpenCallButANamedOneFollowsAWholeCall)
@@ -83,7 +88,7 @@ TEST(ToolCallAssembler, ALateIdJoinsAnOpenCallButANamedOneFollowsAWholeCall)
     EXPECT_EQ(assembled({piece(0, "", "find", "{}"), piece(0, "b", "", "")}).result.tool_calls.size(), 1U);
 }
 
-TEST(ToolCallAssembler, ServersThatRepeatIdAndNameMeanOneCall)
+TEST(ToolCallAssembler, Case_B1_ServersThatRepeatIdAndNameMeanOneCall)
 {
     EXPECT_EQ(assembled({piece(0, "a", "find", R"({"q")"), piece(0, "a", "find", ":1"), piece(0, "a", "find", "}")}).calls(), (texts{R"(a find {"q":1})"}));
     EXPECT_EQ(assembled({piece(0, "a", "find", R"({"q")"), piece(0, "", "find", ":1}")}).calls(), (texts{R"(a find {"q":1})"}));
@@ -105,6 +110,20 @@ TEST(ToolCallAssembler, Case_B2_FragmentsWithoutIdFindTheirCall)
               (texts{"a find {}", "b find {}"}));
     // Four calls on one index, told apart by their names alone.
     EXPECT_EQ(assembled({piece(0, "", "f", R"({"n":1})"), piece(0, "", "f", R"({"n":2})"), piece(0, "", "f", R"({"n":3})"), piece(0, "", "f", R"({"n":4})")}).result.tool_calls.size(), 4U);
+    // Four without even names behind the first: they cannot be told apart, so the round is void by name, and no byte is lost.
+    const assembled glued({piece(0, "a", "f", R"({"n":1})"), piece(0, "", "", R"({"n":2})"), piece(0, "", "", R"({"n":3})"), piece(0, "", "", R"({"n":4})")}, {}, true);
+    EXPECT_TRUE(glued.result.tool_calls.empty());
+    ASSERT_TRUE(glued.result.malformed.has_value());
+    EXPECT_EQ(glued.result.malformed->raw_arguments, R"({"n":1}{"n":2}{"n":3}{"n":4})");
+    // Arguments first, the id and the name behind them.
+    EXPECT_EQ(assembled({piece(none, "", "", "{"), piece(none, "a", "find", "}")}).calls(), (texts{"a find {}"}));
+    // A name at an index of its own is a call of its own, although it has no id and another is open.
+    const assembled named({piece(0, "a", "find", "{"), piece(1, "", "write", "{}"), piece(0, "", "", "}")});
+    ASSERT_EQ(named.result.tool_calls.size(), 2U);
+    EXPECT_EQ(named.result.tool_calls[1].name, "write");
+    // Two calls open at once, both going on under other indexes.
+    EXPECT_EQ(assembled({piece(0, "a", "find", R"({"q":)"), piece(1, "b", "find", R"({"q":)"), piece(7, "a", "", "1}"), piece(8, "b", "", "2}")}).calls(),
+              (texts{R"(a find {"q":1})", R"(b find {"q":2})"}));
     // The id again under another index, while the call is open.
     EXPECT_EQ(assembled({piece(0, "a", "find", R"({"q":)"), piece(7, "a", "", "1}")}).calls(), (texts{R"(a find {"q":1})"}));
 }
@@ -193,7 +212,7 @@ TEST(ToolCallAssembler, RawArgumentsAreShownOnlyWhenTheyCameAsAString)
     EXPECT_FALSE(r.malformed.value().raw_arguments.has_value());
 }
 
-TEST(ToolCallAssembler, TheFirstUnreadableCallVoidsTheRound)
+TEST(ToolCallAssembler, Case_B4_TheFirstUnreadableCallVoidsTheRound)
 {
     const assembled a({piece(0, "a", "f", R"({"x":1})"), piece(1, "b", "g", R"({"y" 1})"), piece(2, "c", "h", "[1]")});
     EXPECT_TRUE(a.result.tool_calls.empty());

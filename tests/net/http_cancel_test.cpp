@@ -37,7 +37,7 @@ TEST(HttpCancel, Case_C5_TheServerSeesTheEndOfACancelledCall)
 
 enum class place { pool, look_up, head, body, write };
 
-TEST(HttpCancel, AtEveryAwaitNothingIsLeft)
+TEST(HttpCancel, Case_C5_AtEveryAwaitNothingIsLeft)
 {
     for (const place at : {place::pool, place::look_up, place::head, place::body, place::write}) {
         SCOPED_TRACE(static_cast<int>(at));

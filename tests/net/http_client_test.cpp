@@ -87,7 +87,7 @@ TEST(HttpClient, ConnectionsThatMustNotBeReusedAreNot)
     }
 }
 
-TEST(HttpClient, RetriesOnceWhenAReusedConnectionDiesWithoutAByte)
+TEST(HttpClient, Case_E1_RetriesOnceWhenAReusedConnectionDiesWithoutAByte)
 {
     world w;
     const std::string ok = http_response(200, "ok");
@@ -99,7 +99,7 @@ TEST(HttpClient, RetriesOnceWhenAReusedConnectionDiesWithoutAByte)
     EXPECT_EQ(server.log().requests(), 5u);
 }
 
-TEST(HttpClient, DoesNotRetryOtherwise)
+TEST(HttpClient, Case_E1_DoesNotRetryOtherwise)
 {
     const std::string ok = http_response(200, "ok");
     {
@@ -365,7 +365,7 @@ TEST(HttpExchange, UnreadBytesSurviveAnotherExchange)
     EXPECT_EQ(testing::complete(w.context, rest_of(b)), two);
 }
 
-TEST(HttpExchange, GivenUpEarlyItClosesTheConnection)
+TEST(HttpExchange, Case_E2_GivenUpEarlyItClosesTheConnection)
 {
     world w;
     testing::byte_server server = w.server(byte_script().request().send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf").stall());
@@ -378,7 +378,7 @@ TEST(HttpExchange, GivenUpEarlyItClosesTheConnection)
     ASSERT_TRUE(w.until([&] { return server.log().open() == 0; }));
 }
 
-TEST(HttpExchange, FinishKeepsTheConnectionWhenTheEndIsThere)
+TEST(HttpExchange, Case_E2_FinishKeepsTheConnectionWhenTheEndIsThere)
 {
     const std::string head = testing::sse_head(), done = http_chunk("data: [DONE]\n\n");
     struct row {

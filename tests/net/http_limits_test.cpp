@@ -17,11 +17,16 @@ const std::string stream_head = testing::sse_head();
 TEST(HttpLimits, Case_C1_SilenceAfterTheHeadIsIdle)
 {
     world w;
-    testing::byte_server server = w.server(byte_script().request().send(stream_head).stall());
+    testing::byte_server server = w.server(byte_script().request().send(stream_head).gate("late").send(http_chunk("x")).stall());
     http_request r = world::get(server);
     r.limits.idle = seconds(30);
     cancellable op(w.context, fetch(w.client(), std::move(r)));
     w.idle();
+    w.clock->advance(seconds(20));
+    w.idle();
+    server.open("late");
+    w.idle();
+    // The silence is counted from the last byte, not from the head.
     w.clock->advance(seconds(30) - milliseconds(1));
     w.idle();
     EXPECT_FALSE(op.done());
@@ -55,6 +60,29 @@ TEST(HttpLimits, Case_C1_ABytePerNineTenthsOfIdleIsNot)
     server.open("end");
     ASSERT_TRUE(w.until([&] { return op.done(); }));
     EXPECT_EQ(op.message(), "200 xxxxxxxxxxx");
+}
+
+TEST(HttpLimits, Case_C1_AHeadThatDripsIsNotIdle)
+{
+    world w;
+    byte_script script;
+    script.request();
+    const std::string head = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX: y\r\n\r\n";
+    for (std::size_t at = 0, i = 0; at < head.size(); at += 4, ++i) script.gate(std::to_string(i)).send(head.substr(at, 4));
+    testing::byte_server server = w.server(script.send("ok").stall());
+    http_request r = world::get(server);
+    r.limits.idle = seconds(10);
+    cancellable op(w.context, fetch(w.client(), std::move(r)));
+    w.idle();
+    for (std::size_t at = 0, i = 0; at < head.size(); at += 4, ++i) {
+        ASSERT_FALSE(op.done()) << op.message();
+        w.clock->advance(seconds(9));
+        w.idle();
+        server.open(std::to_string(i));
+        w.idle();
+    }
+    ASSERT_TRUE(w.until([&] { return op.done(); }));
+    EXPECT_EQ(op.message(), "200 ok");
 }
 
 // Where the peer falls silent.
@@ -143,7 +171,7 @@ TEST(HttpLimits, Case_C2_FourLimitsNoneClampsAnother)
         }
 }
 
-TEST(HttpLimits, Defaults)
+TEST(HttpLimits, Case_C3_DefaultLimitsAreOn)
 {
     const http_limits l;
     EXPECT_EQ(l.connect, seconds(10));
@@ -160,7 +188,7 @@ TEST(HttpLimits, Defaults)
     EXPECT_EQ(o.max_total_age, seconds(300));
 }
 
-TEST(HttpLimits, ADeadlineFiresWhileBytesMove)
+TEST(HttpLimits, Case_C1_ADeadlineFiresWhileBytesMove)
 {
     world w;
     byte_script script;
@@ -183,7 +211,7 @@ TEST(HttpLimits, ADeadlineFiresWhileBytesMove)
     EXPECT_EQ(op.code(), errc::deadline);
 }
 
-TEST(HttpLimits, IdleCountsBytesSentAsWell)
+TEST(HttpLimits, Case_C1_IdleCountsBytesSentAsWell)
 {
     world w;
     testing::byte_server server = w.server(byte_script().stop_reading().gate("go").read_again().request().send(testing::http_response(200, "ok")));
@@ -262,9 +290,27 @@ TEST(HttpLimits, Case_C3_HalfCloseIsSeenAtOnce)
         testing::byte_server server = w.server(byte_script().request().send(r.sent).half_close());
         http_client client = w.client();
         cancellable op(w.context, fetch(client, world::get(server)));
-        ASSERT_TRUE(w.until([&] { return op.done(); }));  // no time passes
+        ASSERT_TRUE(testing::run_until(w.context, [&] { return op.done(); }, seconds(3))) << r.sent;  // no time passes on the clock
         EXPECT_EQ(op.code(), r.expected) << r.sent;
         EXPECT_EQ(client.stats().open, 0u);
+    }
+}
+
+TEST(HttpLimits, Case_C3_APeerThatFallsSilentIsLeftWithoutAnyLimitBeingSet)
+{
+    for (const bool head : {false, true}) {
+        world w;
+        byte_script script = byte_script().request();
+        if (head) script.send(stream_head);
+        testing::byte_server server = w.server(script.stall());
+        cancellable op(w.context, fetch(w.client(), world::get(server)));
+        w.idle();
+        w.clock->advance(seconds(599));
+        w.idle();
+        EXPECT_FALSE(op.done());
+        w.clock->advance(seconds(1));
+        ASSERT_TRUE(w.until([&] { return op.done(); }));
+        EXPECT_EQ(op.code(), errc::idle_timeout);
     }
 }
 

@@ -33,7 +33,7 @@ TEST(HttpPool, Case_E1_SocketsClosedWhileIdleAreNotUsed)
     EXPECT_EQ(server.log().requests(), 20u);
 }
 
-TEST(HttpPool, BytesNobodyAskedForMakeAnIdleConnectionStale)
+TEST(HttpPool, Case_E1_BytesNobodyAskedForMakeAnIdleConnectionStale)
 {
     world w;
     testing::byte_server server =
@@ -46,7 +46,7 @@ TEST(HttpPool, BytesNobodyAskedForMakeAnIdleConnectionStale)
     EXPECT_EQ(client.stats().stale_dropped, 1u);
 }
 
-TEST(HttpPool, AgesAreMeasuredByTheClock)
+TEST(HttpPool, Case_E1_AgesAreMeasuredByTheClock)
 {
     world w;
     testing::byte_server server = w.server(byte_script::answering(http_response(200, "ok")));
@@ -129,7 +129,7 @@ TEST(HttpPool, Case_E3_AThousandCallersOnSixteenSocketsAreServedInOrder)
     }
 }
 
-TEST(HttpPool, AWaitHasItsOwnLimit)
+TEST(HttpPool, Case_E3_AWaitHasItsOwnLimit)
 {
     world w;
     w.options.max_open_per_origin = 1;

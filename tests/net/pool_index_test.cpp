@@ -84,7 +84,7 @@ TEST(PoolIndex, UnlimitedByDefaultAndNewestFirst)
     EXPECT_EQ(alive, 0);
 }
 
-TEST(PoolIndex, IdleAgeTotalAgeAndStaleness)
+TEST(PoolIndex, Case_E1_IdleAgeTotalAgeAndStaleness)
 {
     int alive = 0;
     pool_index pool(limits(0));
@@ -123,7 +123,7 @@ TEST(PoolIndex, MaxIdle)
     EXPECT_EQ(alive, 0);
 }
 
-TEST(PoolIndex, FifoAndAnyConnectionServesAnyWaiter)
+TEST(PoolIndex, Case_E3_FifoAndAnyConnectionServesAnyWaiter)
 {
     int alive = 0;
     std::vector<std::string> log;
@@ -151,7 +151,7 @@ TEST(PoolIndex, FifoAndAnyConnectionServesAnyWaiter)
     EXPECT_EQ(number_of(pool.take_idle(o, epoch)), 1);
 }
 
-TEST(PoolIndex, NobodyOvertakesTheQueue)
+TEST(PoolIndex, Case_E3_NobodyOvertakesTheQueue)
 {
     std::vector<std::string> log;
     pool_index pool(limits(1));

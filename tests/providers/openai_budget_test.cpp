@@ -70,7 +70,7 @@ private:
     std::string text_;
 };
 
-TEST(OpenaiBudget, ACompleteAnswerSettlesItsUsage)
+TEST(OpenaiBudget, Case_C9_ACompleteAnswerSettlesItsUsage)
 {
     live_world w(byte_script().request().send(http_response(200, testing::openai_answer("ok", 10, 5))));
     recording_gate gate;
@@ -168,7 +168,7 @@ TEST(OpenaiBudget, UsageOfAFinishedAnswerCutsNothing)
     EXPECT_EQ(gate.outcomes.at(0).usage->output, 9U);
 }
 
-TEST(OpenaiBudget, ARefusedAdmissionSendsNothing)
+TEST(OpenaiBudget, Case_C9_ARefusedAdmissionSendsNothing)
 {
     live_world w(byte_script().request().send(http_response(200, testing::openai_answer("ok"))));
     recording_gate gate;
@@ -182,7 +182,7 @@ TEST(OpenaiBudget, ARefusedAdmissionSendsNothing)
     EXPECT_TRUE(gate.outcomes.empty());
 }
 
-TEST(OpenaiBudget, ACancelledStreamClosesItsConnectionAndSettles)
+TEST(OpenaiBudget, Case_C5_ACancelledStreamClosesItsConnectionAndSettles)
 {
     live_world w(byte_script().request().send(sse_head() + http_chunk(delta_event("abc"))).stall());
     recording_gate gate;

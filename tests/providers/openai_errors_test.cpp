@@ -12,7 +12,7 @@ using namespace reagent::live_world_detail;
 using testing::http_response;
 using namespace std::chrono_literals;
 
-TEST(OpenaiErrors, LimitsSpeakOfWhatFired)
+TEST(OpenaiErrors, Case_C2_LimitsSpeakOfWhatFired)
 {
     live_world w(byte_script().request().stall());
     openai_options o = w.options();
@@ -33,7 +33,62 @@ TEST(OpenaiErrors, LimitsSpeakOfWhatFired)
     EXPECT_TRUE(head["retryable"].as_bool());
 }
 
-TEST(OpenaiErrors, ACallOverridesTheInstanceAndTheTighterDeadlineHolds)
+TEST(OpenaiErrors, Case_C2_LongLimitsAreNotClamped)
+{
+    // Ten minutes of silence are legal when the caller says so, before the head and behind it, and no other limit cuts them short.
+    for (const bool head : {false, true}) {
+        byte_script script = byte_script().request();
+        if (head) script.send(testing::sse_head());
+        live_world w(script.stall());
+        openai_options o = w.options();
+        o.idle(1500s).total(2400s).first_byte(head ? 30s : 2000s).connect(1s);
+        const steady_time before = w.clock->now();
+        const json e = w.call(openai_chat(w.http, o), asking("hi")).error();
+        EXPECT_EQ(e["bound"].as_string(), "idle");
+        EXPECT_EQ(w.clock->now() - before, 1500s) << head;
+        o.idle(time_limit::off());
+        const steady_time again = w.clock->now();
+        EXPECT_EQ(w.call(openai_chat(w.http, o), asking("hi")).error()["bound"].as_string(), head ? "deadline" : "headers");
+        EXPECT_EQ(w.clock->now() - again, head ? 2400s : 2000s);
+    }
+}
+
+TEST(OpenaiErrors, Case_C3_DefaultLimitsEndASilentService)
+{
+    for (const bool stream : {true, false}) {
+        live_world w(byte_script().request().stall());
+        const steady_time before = w.clock->now();
+        const json e = w.call(asking("hi", stream)).error();
+        EXPECT_EQ(e["bound"].as_string(), "idle");
+        EXPECT_EQ(w.clock->now() - before, 600s);
+    }
+    live_world closed(byte_script().request().send(testing::sse_head()).half_close());
+    const steady_time before = closed.clock->now();
+    EXPECT_EQ(closed.call(asking("hi")).error()["event"].as_string(), "aborted");
+    EXPECT_EQ(closed.clock->now(), before) << "the end is seen at once, no limit is waited for";
+}
+
+TEST(OpenaiErrors, Case_C1_ADripOfBytesIsNoSilence)
+{
+    byte_script script = byte_script().request().send(testing::sse_head());
+    for (int i = 0; i < 11; ++i) script.gate(std::to_string(i)).send(testing::http_chunk("x"));
+    live_world w(script.stall());
+    openai_options o = w.options();
+    o.idle(10s).total(95s);
+    const provider_ptr p = openai_chat(w.http, o);
+    testing::started<observed_call> op(w.io, observe(p, asking("hi")));
+    testing::run_until_idle(w.io);
+    for (int i = 0; i < 11 && !op.done(); ++i) {
+        w.clock->advance(9s);
+        testing::run_until_idle(w.io);
+        w.server.open(std::to_string(i));
+        testing::run_until_idle(w.io);
+    }
+    ASSERT_TRUE(op.done());
+    EXPECT_EQ(op.get().error()["bound"].as_string(), "deadline") << "no single line ever ended, and yet it was not idle";
+}
+
+TEST(OpenaiErrors, Case_C2_ACallOverridesTheInstanceAndTheTighterDeadlineHolds)
 {
     live_world w(byte_script().request().stall());
     openai_options o = w.options();
@@ -127,12 +182,19 @@ TEST(OpenaiErrors, AnAnnouncedGiantIsRefusedUnread)
     EXPECT_FALSE(e["retryable"].as_bool());
 }
 
-TEST(OpenaiErrors, AnEndlessErrorPageIsJudgedByItsStatus)
+TEST(OpenaiErrors, Case_C4_AnEndlessErrorPageIsJudgedByItsStatus)
 {
     live_world w(byte_script().request().send(testing::http_head(500, {{"content-type", "text/html"}})).send_forever(std::string(10'000, 'x')));
     const json e = w.error_of(w.provider(), asking("hi"));
     EXPECT_EQ(e["message"].as_string(), "[OpenAIProvider] HTTP 500");
     EXPECT_TRUE(e["retryable"].as_bool());
+    EXPECT_TRUE(testing::run_until(w.io, [&] { return w.server.log().open() == 0; }));
+    EXPECT_LT(w.server.log().connections[0].sent, 32U * 1024 * 1024) << "read up to its limit and left";
+    // In time as well.
+    for (const bool stream : {true, false}) {
+        live_world slow(byte_script().request().send(testing::http_head(500, {{"content-type", "text/html"}})).stall());
+        EXPECT_EQ(slow.call(asking("hi", stream)).error()["bound"].as_string(), "idle");
+    }
 }
 
 TEST(OpenaiErrors, AQuotedKeyIsHidden)

@@ -99,6 +99,37 @@ TEST(OpenaiStream, Case_A10_TheCallEndsAtDoneAndTheSocketIsGivenUp)
     EXPECT_EQ(w.http.stats().idle, 0U);
 }
 
+TEST(OpenaiStream, Case_A10_TheSocketGoesWithTheAnswerNotWithTheCall)
+{
+    live_world w(byte_script().request().send(sse_head() + chunked({delta_event("a"), finish_event("stop"), done_event})).stall());
+    const provider_ptr p = w.provider();
+    const model_call_ptr call = p->start(asking("hi"));
+    event_batch batch;
+    bool more = true;
+    for (int i = 0; more && i < 20; ++i) {
+        w.io.restart();
+        more = testing::complete(w.io, call->read(batch));
+    }
+    EXPECT_FALSE(more);
+    // The caller may hold on to the call; its connection is gone.
+    w.io.restart();
+    EXPECT_TRUE(testing::run_until(w.io, [&] { return w.server.log().open() == 0; }, std::chrono::seconds(3)));
+    EXPECT_EQ(w.http.stats().open, 0U);
+}
+
+TEST(OpenaiStream, Case_A10_TheNextCallDoesNotMeetWhatWasLeftUnread)
+{
+    // The end of the body comes late, with bytes nobody asked for: that socket is not used again.
+    live_world w({byte_script().request().send(sse_head() + chunked({delta_event("a"), finish_event("stop"), done_event})).gate("late").send(http_chunk("data: x\n\n") + http_chunk("")).stall(),
+                  byte_script().request().send(sse_head() + chunked({delta_event("b"), finish_event("stop"), done_event, ""}))});
+    const provider_ptr p = w.provider();
+    EXPECT_EQ(w.call(p, asking("one")).text, "a");
+    w.server.open("late");
+    testing::run_until_idle(w.io);
+    EXPECT_EQ(w.call(p, asking("two")).text, "b");
+    EXPECT_EQ(w.server.log().connections.size(), 2U);
+}
+
 TEST(OpenaiStream, Case_A10_WithItsEndReadTheSocketIsUsedAgain)
 {
     live_world w(byte_script().request().send(sse_head() + chunked({delta_event("a"), finish_event("stop"), done_event, ""})).repeat());
@@ -151,6 +182,19 @@ TEST(OpenaiStream, Case_A13_A400InsideA200IsNotSentAgain)
     EXPECT_EQ(w.server.log().requests(), 1U);
 }
 
+TEST(OpenaiStream, Case_A13_TheTypeOfAnErrorSaysWhatItsStatusWouldHaveSaid)
+{
+    for (const char* error : {R"({"error":{"type":"invalid_request_error","message":"no such parameter"}})", R"({"error":{"code":"400","type":"invalid_request_error","message":"no such parameter"}})",
+                              R"({"error":{"status":400,"message":"no such parameter"}})"}) {
+        live_world w(byte_script().request().send(testing::sse_response({error})).repeat());
+        const observed_call seen = w.call(asking("hi"));
+        ASSERT_TRUE(seen.failure) << error;
+        EXPECT_EQ(seen.error()["status"].get_int64(), 400) << error;
+        EXPECT_FALSE(seen.error()["retryable"].as_bool()) << error;
+        EXPECT_EQ(w.server.log().requests(), 1U) << error;
+    }
+}
+
 TEST(OpenaiStream, Case_A14_AnErrorChunkWithoutChoicesIsNotTheUsageChunk)
 {
     live_world w(byte_script().request().send(sse_head() + chunked({delta_event("par"), sse_event(R"({"choices":[],"error":{"code":502,"message":"provider died"}})"), done_event, ""})));
@@ -158,6 +202,34 @@ TEST(OpenaiStream, Case_A14_AnErrorChunkWithoutChoicesIsNotTheUsageChunk)
     ASSERT_TRUE(seen.failure);
     EXPECT_EQ(seen.error()["status"].get_int64(), 502);
     EXPECT_EQ(seen.text, "par");
+}
+
+TEST(OpenaiStream, Case_A11_AnEndWithoutFramingInsideArgumentsIsNoCall)
+{
+    // The body ends with the connection, which looks like a clean end; the arguments are even whole.
+    live_world w(byte_script()
+                     .request()
+                     .send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n" +
+                           sse_event(R"({"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"rm","arguments":"{\"path\":\"/\"}"}}]}}]})"))
+                     .close());
+    const observed_call seen = w.call(asking("hi"));
+    ASSERT_TRUE(seen.failure);
+    EXPECT_EQ(code_of(seen.failure), errc::stream_truncated);
+    EXPECT_EQ(std::count(seen.kinds.begin(), seen.kinds.end(), event_kind::tool_end), 0);
+}
+
+TEST(OpenaiStream, Case_E5_AStreamIsBoundedByItsEventsAlone)
+{
+    std::vector<std::string> pieces;
+    for (int i = 0; i < 40; ++i) pieces.push_back(std::string(500, 'x'));
+    live_world w(byte_script().request().send(testing::sse_response(testing::openai_events(pieces, 9, 3))));
+    response_limits limits;
+    limits.max_body = limits.max_error_body = 2000;
+    limits.max_event = 2000;
+    openai_options o = w.options();
+    const observed_call seen = w.call(openai_chat(w.http, o.limits(limits)), asking("hi"));
+    ASSERT_TRUE(seen.result.has_value()) << seen.error().dump();
+    EXPECT_EQ(seen.result->text.size(), 20'000U);
 }
 
 TEST(OpenaiStream, AResetAfterTheFinishReasonIsStillAnAnswer)
@@ -196,7 +268,7 @@ TEST(OpenaiStream, AResetBeforeItIsNot)
     EXPECT_EQ(call->partial_text(), "ab");
 }
 
-TEST(OpenaiStream, DroppingACallClosesItsConnection)
+TEST(OpenaiStream, Case_C5_DroppingACallClosesItsConnection)
 {
     live_world w(byte_script().request().send(sse_head() + chunked({delta_event("ab")})).stall());
     const provider_ptr p = w.provider();

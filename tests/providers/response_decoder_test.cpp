@@ -1,4 +1,5 @@
 #include <reagent/providers/response_decoder.hpp>
+#include <reagent/testing/allocation_counter.hpp>
 
 #include <gtest/gtest.h>
 
@@ -8,6 +9,7 @@ namespace {
 namespace response_decoder_test {
 
 using namespace reagent;
+namespace testing = reagent::testing;
 
 const std::string stream_text = "data: {\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"H\xC3\xA9\"}}]}\r\n\r\n"
                                 "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"llo \xF0\x9F\x8C\x8D \xE4\xBD\xA0\xE5\xA5\xBD\"}}]}\n\n"
@@ -66,6 +68,41 @@ TEST(ResponseDecoder, Case_A2_ACutInsideACharacterAtABlockBoundaryLosesNothing)
     decoding bad;
     bad.feed("data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\xFFz\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n");
     EXPECT_EQ(bad.decoder->take_result().text, "a\xEF\xBF\xBDz");
+}
+
+TEST(ResponseDecoder, Case_A5_AStreamThatEndsWithoutItsBlankLineLosesNothing)
+{
+    // No space after the colon, and the last event has neither a blank line nor a line end.
+    const std::string text = R"(data:{"choices":[{"index":0,"delta":{"content":"ab"}}]})" "\n\n";
+    for (const char* last : {"data:[DONE]", "data: [DONE]\n", R"(data:{"choices":[{"index":0,"delta":{"content":"c"},"finish_reason":"stop"}]})"}) {
+        decoding d;
+        d.feed(text + last);
+        const bool done = std::string_view(last).find("[DONE]") != std::string_view::npos;
+        ASSERT_EQ(d.end(), decode_state::done) << last;
+        EXPECT_EQ(d.decoder->take_result().text, done ? "ab" : "abc") << last;
+    }
+    // What is cut in the middle is a cut stream, whatever stood there, not a bad event.
+    decoding cut;
+    cut.feed(text + R"(data: {"choices":[{"index":0,"del)");
+    ASSERT_EQ(cut.end(), decode_state::failed);
+    EXPECT_EQ(cut.failure()["event"].as_string(), "premature-end");
+}
+
+TEST(ResponseDecoder, Case_A6_OneLargeEventInSmallPiecesIsPutTogetherOnce)
+{
+    const auto allocated = [](std::size_t size) {
+        const std::string text = R"(data: {"choices":[{"index":0,"delta":{"content":")" + std::string(size, 'x') + R"("},"finish_reason":"stop"}]})" "\n\ndata: [DONE]\n\n";
+        decoding d;
+        const testing::allocation_counter heap;
+        for (std::size_t at = 0; at < text.size(); at += 1024) d.feed(std::string_view(text).substr(at, 1024));
+        EXPECT_EQ(d.decoder->state(), decode_state::done);
+        EXPECT_EQ(d.decoder->take_result().text.size(), size);
+        return static_cast<double>(heap.bytes());
+    };
+    allocated(1024);
+    const double one = allocated(1024 * 1024), two = allocated(2 * 1024 * 1024);
+    EXPECT_LE(one, 40.0 * 1024 * 1024);
+    EXPECT_LE(two, 2.5 * one);
 }
 
 TEST(ResponseDecoder, TellsStreamsFromBodies)

@@ -1,6 +1,7 @@
 // A strict RFC 8259 parser of our own. simdjson's tokens were tried first: it refuses lone surrogates, ill-formed UTF-8 and numbers beyond
 // double range before a caller can look at them, and reports no error offset, so every lenient rule here would have needed a second scanner.
 // tests/fuzz/fuzz_json.cpp holds it to simdjson's verdict on everything else.
+#include "json_duplicates.hpp"
 #include "json_number.hpp"
 #include "json_string.hpp"
 
@@ -9,54 +10,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <numeric>
 
 namespace reagent::inline v0 {
 namespace {
 
 constexpr std::size_t deepest = 512;
-constexpr std::size_t few_members = 16;  // below it comparing all pairs beats sorting
-
-// Of duplicate keys the last value wins at the first position. Done once, when the object closes.
-void drop_duplicates_few(json::object_type& members)
-{
-    for (std::size_t i = 1; i < members.size();) {
-        std::size_t j = 0;
-        while (j < i && members[j].first != members[i].first) ++j;
-        if (j < i) {
-            members[j].second = std::move(members[i].second);
-            members.erase(members.begin() + static_cast<std::ptrdiff_t>(i));
-        } else ++i;
-    }
-}
-
-// By sorting: n log n whatever the keys, and no hash that a peer could attack.
-void drop_duplicates_many(json::object_type& members)
-{
-    std::vector<std::uint32_t> order(members.size());
-    std::iota(order.begin(), order.end(), 0u);
-    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-        const int c = members[a].first.compare(members[b].first);
-        return c != 0 ? c < 0 : a < b;
-    });
-    std::vector<std::uint32_t> surplus;
-    for (std::size_t i = 1, first = 0; i < order.size(); ++i) {
-        if (members[order[i]].first != members[order[first]].first) first = i;
-        else {
-            members[order[first]].second = std::move(members[order[i]].second);
-            surplus.push_back(order[i]);
-        }
-    }
-    if (surplus.empty()) return;
-    std::sort(surplus.begin(), surplus.end());
-    std::size_t kept = surplus.front();
-    for (std::size_t i = surplus.front(), next = 0; i < members.size(); ++i) {
-        if (next < surplus.size() && surplus[next] == i) ++next;
-        else members[kept++] = std::move(members[i]);
-    }
-    members.erase(members.begin() + static_cast<std::ptrdiff_t>(kept), members.end());
-}
-
 class parser {
 public:
     parser(std::string_view text, std::size_t max_depth) : text_(text), max_depth_(std::min(max_depth, deepest)) {}
@@ -194,8 +152,7 @@ private:
         ++at_;
         closed_ = true;
         if (top.object) {
-            if (top.members.size() <= few_members) drop_duplicates_few(top.members);
-            else drop_duplicates_many(top.members);
+            base_detail::drop_duplicates(top.members, [](const std::string& a, const std::string& b) { return a.compare(b); });
             value_ = json(std::move(top.members));
         } else value_ = json(std::move(top.elements));
         stack_.pop_back();

@@ -62,12 +62,14 @@ void cut(tool_result& result, std::size_t limit)
     result.truncated = std::pair(limit, length);
 }
 
-void fail(tool_result& result, std::string code, std::string message)
+void fail(tool_result& result, std::string code, std::string_view message)
 {
     result.completed = false;
     result.output.clear();
     result.code = std::move(code);
-    result.error = std::move(message);
+    // What a tool throws is as foreign as what it answers.
+    result.error = repair_utf8(message);
+    std::erase(result.error, '\0');
 }
 
 /// Turns what a tool threw into a failed result. Halts and cancellations go on.
