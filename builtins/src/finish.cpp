@@ -1,6 +1,5 @@
+#include <reagent/base/blank.hpp>
 #include <reagent/builtins/finish.hpp>
-
-#include "blank.hpp"
 
 namespace reagent::inline v0 {
 namespace {
@@ -8,7 +7,7 @@ namespace {
 awaitable<json> run_finish(json args, tool_context&)
 {
     const std::string& answer = args["answer"].as_string();
-    if (builtins_detail::is_blank(answer)) throw tool_error("blank_answer", "answer is blank: say what the answer is");
+    if (is_blank(answer)) throw tool_error("blank_answer", "answer is blank: say what the answer is");
     co_return json(answer);
 }
 

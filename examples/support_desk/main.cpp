@@ -64,6 +64,8 @@ struct support_desk {  // the host owns and wires everything
                 reagent::agent_options()
                     .system("You are a support agent.")
                     .tool(reagent::make_tool("refund", "Refund an order.", &refund).effect(reagent::effect::destructive))
+                    .tool(reagent::calculate())
+                    .rates(reagent::rates(150, 600))  // nano-dollars a token in and out; without them the table of models holds
                     .gate(rules, audit))
     {}
 };
@@ -106,7 +108,7 @@ int main()
 
     asio::io_context context;
     const auto rules = reagent::gate_policy::from_json(reagent::json::parse_or_throw(
-        R"({"tools": {"allowlist": ["refund"]}, "limits": {"maxToolRounds": 5}})", "rules"));
+        R"({"tools": {"allowlist": ["refund", "calculate"]}, "limits": {"maxToolRounds": 5}})", "rules"));
     const reagent::audit_log audit = reagent::audit_log::in_memory();
     support_desk desk(context.get_executor(), service.origin() + "/v1", rules, audit);
     reagent::budget team("support", reagent::budget_caps(reagent::usd("1")));

@@ -15,7 +15,8 @@ awaitable<channel_reply> call_channel(human_channel channel, human_event event, 
     channel_reply reply;
     std::exception_ptr failure;
     try {
-        human_answer answer = co_await channel(std::move(event));
+        // `event` stays in this frame: the channel may have taken it by reference.
+        human_answer answer = co_await channel(event);
         reply.answer = std::move(answer);
     } catch (...) {
         failure = std::current_exception();

@@ -70,6 +70,8 @@ budget_caps gate_policy::budget() const { return impl_->caps; }
 
 std::chrono::nanoseconds gate_policy::channel_timeout() const noexcept { return impl_->channel_timeout; }
 
+const std::string& gate_policy::run_id() const noexcept { return impl_->run_id; }
+
 bool gate_policy::has_rules() const noexcept
 {
     const impl& p = *impl_;

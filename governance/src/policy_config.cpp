@@ -145,7 +145,7 @@ constexpr std::array top_keys{
     key_rule{"audit", [](reader& r, const json& v, const std::string& w) { section(r, v, w, audit_keys); }},
     key_rule{"runId", [](reader& r, const json& v, const std::string& w) { r.out.run_id = r.text(v, w); }},
     key_rule{"parentRunId", [](reader& r, const json& v, const std::string& w) { r.out.parent_run_id = r.text(v, w); }},
-    key_rule{"rootRunId", [](reader& r, const json& v, const std::string& w) { r.out.root_run_id = r.text(v, w); }},
+    key_rule{"rootRunId", nullptr},
     key_rule{"spawnDepth",
              [](reader& r, const json& v, const std::string& w) {
                  const std::optional<std::int64_t> n = v.get_int64();
@@ -190,7 +190,7 @@ gate_policy gate_policy::from_json(const json& config)
             std::transform(top_keys.begin(), top_keys.end(), known.begin(), [](const key_rule& k) { return k.name; });
             r.unknown(key, key, known);
         } else if (!value.is_null()) {
-            if (!rule->apply) fail(key, "this section is not available in this version");
+            if (!rule->apply) fail(key, value.is_object() ? "this section is not available in this version" : "is not available in this version");
             rule->apply(r, value, key);
         }
     }

@@ -15,7 +15,7 @@ struct gate_policy::impl {
     budget_caps caps;
     std::optional<double> soft_ratio;
     std::chrono::nanoseconds channel_timeout{0};
-    std::string run_id, parent_run_id, root_run_id;
+    std::string run_id, parent_run_id;
     int spawn_depth = 0;
     audit_target audit = audit_target::unset;
     std::string audit_path;

@@ -16,6 +16,7 @@ public:
     openai_provider(http_client http, openai_options options);
     std::string_view name() const noexcept override { return "openai"; }
     std::string_view model() const noexcept override { return codec_.options().model; }
+    std::optional<std::uint64_t> max_output() const noexcept override { return codec_.options().max_tokens; }
     bool admits_attempts() const noexcept override { return true; }
     model_call_ptr start(generate_request request) override;
     awaitable<generate_result> generate(generate_request request) override;

@@ -1,3 +1,5 @@
+#include "fingerprint.hpp"
+
 #include <reagent/agent/turn_machine.hpp>
 
 #include <gmock/gmock.h>

@@ -52,6 +52,7 @@ TEST(GateConfig, ErrorsNameTheKey)
         {R"({"zzzzzzzzzzzzzzzz":1})", "zzzzzzzzzzzzzzzz: unknown key"},
         {R"({"content":{"denyPatterns":[]}})", "content: this section is not available in this version"},
         {R"({"bash":{"allow":["git"]}})", "bash: this section is not available"},
+        {R"({"rootRunId":"q"})", "rootRunId: is not available"},
         {R"({"fs":{}})", "fs: this section is not available"},
         {R"({"net":{}})", "net: this section is not available"},
         {R"({"secrets":{}})", "secrets: this section is not available"},
@@ -77,7 +78,7 @@ TEST(GateConfig, ErrorsNameTheKey)
 TEST(GateConfig, ReadsWhatItKnows)
 {
     const gate_policy p = read(R"({"tools":{"allowlist":["a*"],"denylist":["b"],"denyArgPatterns":null},"limits":{"maxTurns":7,"maxToolRounds":2.5},
-        "budget":{"maxCostUsd":0.05,"maxTokens":1000.9,"softRatio":0.5},"audit":{"path":null},"runId":"r","parentRunId":"p","rootRunId":"q","spawnDepth":3,
+        "budget":{"maxCostUsd":0.05,"maxTokens":1000.9,"softRatio":0.5},"audit":{"path":null},"runId":"r","parentRunId":"p","spawnDepth":3,
         "humanChannelTimeoutMs":1.5,"content":null})");
     const gate_policy::impl& i = p.get();
     EXPECT_TRUE(i.allow_step && i.deny_step);
@@ -86,7 +87,7 @@ TEST(GateConfig, ReadsWhatItKnows)
     EXPECT_EQ(p.budget().cost, usd("0.05"));
     EXPECT_EQ(p.budget().tokens, 1000u);
     EXPECT_EQ(i.soft_ratio, 0.5);
-    EXPECT_EQ(i.run_id + i.parent_run_id + i.root_run_id, "rpq");
+    EXPECT_EQ(i.run_id + i.parent_run_id, "rp");
     EXPECT_EQ(i.spawn_depth, 3);
     EXPECT_EQ(p.channel_timeout(), std::chrono::microseconds(1500));
     EXPECT_TRUE(p.has_rules());

@@ -69,6 +69,7 @@ TEST(MockFixtures, ABadFileGivesOneLineThatNamesFilePlaceAndFault)
         {"[]", "f.json: the document must be an object, not array"},
         {"{}", "f.json: fixtures must be an array, not null"},
         {R"({"fixture":[]})", "f.json: fixture is not known; did you mean fixtures?"},
+        {R"({"quite_something_else":[]})", "f.json: quite_something_else is not known"},
         {fixture("7"), "f.json: fixtures[1] must be an object, not number"},
         {fixture("{}"), "f.json: fixtures[1].response is missing"},
         {fixture(R"({"response":{}})"), "f.json: fixtures[1].response needs content, toolCalls or error"},

@@ -1,6 +1,7 @@
 #include "batch.hpp"
 
 #include "commands.hpp"
+#include "terminal.hpp"
 
 #include <reagent/base/error.hpp>
 
@@ -46,14 +47,14 @@ bool blank(const std::string& line) { return line.find_first_not_of(" \t\r") == 
 int run_batch(const std::function<reagent::json(const reagent::json&)>& answer)
 {
     std::ios::sync_with_stdio(false);
+    terminal out;
     for (std::string line; std::getline(std::cin, line);) {
         if (blank(line)) continue;
-        std::string out = answer_line(line, answer).dump();
-        out.push_back('\n');
+        out.data(answer_line(line, answer).dump());
         // Nobody reads any more: the exit status says so, further work would be for nothing.
-        if (std::fwrite(out.data(), 1, out.size(), stdout) != out.size()) break;
+        if (out.broken()) break;
         // An interactive partner reads each answer before it sends the next line.
-        if (std::cin.rdbuf()->in_avail() <= 0 && std::fflush(stdout) != 0) break;
+        if (std::cin.rdbuf()->in_avail() <= 0 && !out.flush()) break;
     }
     if (std::cin.bad()) throw reagent::config_error("standard input: cannot be read: " + std::string(std::strerror(errno)));
     return exit_ok;

@@ -105,7 +105,7 @@ void serve(const mock_arguments& a)
     terminal out;
     out.data("listening on " + server.base_url());
     // Whoever started us waits for this line; main says that it could not be written.
-    if (std::fflush(stdout) != 0) return;
+    if (!out.flush()) return;
     context.run();
     const auto stats = server.stats();
     out.note(fmt::format("reagent mock: stopped after {} requests on {} connections", stats.requests, stats.connections));

@@ -116,6 +116,7 @@ public:
         const reagent::builtin_registry registry = reagent::builtin_registry::standard();
         for (const std::string& name : config.tools) options.tool(registry.make(name));
         if (!a.audit_file.empty() || config.gate)
+            // Without --audit the agent opens what `gate.audit` names.
             options.gate(config.gate.value_or(reagent::gate_policy()), a.audit_file.empty() ? reagent::audit_log() : reagent::audit_log::file(a.audit_file));
         if (config.rates) options.rates(*config.rates);
         if (config.tool_concurrency) options.tool_concurrency(*config.tool_concurrency);
@@ -211,7 +212,7 @@ void add_run_command(CLI::App& root, int& status)
     a->timeout_given = sub->add_option("--timeout-ms", a->timeout_ms, "Longest silence of the server; 0 is no limit")->check(CLI::Range(std::uint64_t{0}, longest_ms));
     a->deadline_given = sub->add_option("--deadline-ms", a->deadline_ms, "Longest time of the whole run; 0 is no limit")->check(CLI::Range(std::uint64_t{0}, longest_ms));
     sub->add_option("--tool-concurrency", a->tool_concurrency, "Tool calls at once")->check(CLI::Range(1, 1024));
-    sub->add_option("--audit", a->audit_file, "Append decisions to this file")->check(refuse_empty);
+    sub->add_option("--audit", a->audit_file, "Append decisions to this file; wins over gate.audit.path")->check(refuse_empty);
     sub->add_option("--key-file", a->key_file, "File whose first line is the key")->check(refuse_empty);
     sub->add_option("--ca-file", a->ca_file, "PEM file of certificate authorities to trust besides the system's")->check(refuse_empty);
     sub->add_flag("--no-stream", a->no_stream, "Ask for the answer in one piece");

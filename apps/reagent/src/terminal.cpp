@@ -26,10 +26,7 @@ void terminal::stream(std::string_view text)
 {
     if (text.empty()) return;
     if (out_tty_) {
-        std::string safe;
-        for (const char c : text)
-            if (static_cast<unsigned char>(c) >= 0x20 || c == '\n' || c == '\t') safe.push_back(c);
-        write_all(stdout, safe);
+        write_all(stdout, without_controls(text));
     } else {
         write_all(stdout, text);
     }
@@ -52,6 +49,10 @@ void terminal::data(std::string_view line)
     write_all(stdout, line);
     write_all(stdout, "\n");
 }
+
+bool terminal::flush() { return std::fflush(stdout) == 0; }
+
+bool terminal::broken() const { return std::ferror(stdout) != 0; }
 
 void terminal::note(std::string_view message)
 {
@@ -91,6 +92,19 @@ reagent::log_sink terminal::log(reagent::log_level least)
         static constexpr std::string_view names[] = {"debug", "info", "warning", "error"};
         aside(std::string(names[static_cast<std::size_t>(level)]) + ": " + std::string(line));
     });
+}
+
+std::string without_controls(std::string_view text)
+{
+    std::string safe;
+    safe.reserve(text.size());
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const auto c = static_cast<unsigned char>(text[i]);
+        const auto next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0U;
+        if (c == 0xC2 && next >= 0x80 && next < 0xA0) ++i;  // U+0080 to U+009F
+        else if ((c >= 0x20 && c != 0x7F) || c == '\n' || c == '\t') safe.push_back(text[i]);
+    }
+    return safe;
 }
 
 std::string one_line(std::string_view text, std::size_t max)

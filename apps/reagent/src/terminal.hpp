@@ -19,6 +19,10 @@ public:
     void end_stream();
     /// One line of data.
     void data(std::string_view line);
+    /// Hands over what `data` has gathered: a partner waits for it. False when standard output took it no more.
+    bool flush();
+    /// Whether standard output has refused something.
+    bool broken() const;
     /// One message; line breaks and control characters inside become blanks.
     void note(std::string_view message);
     /// A dimmed message, for what merely accompanies the work.
@@ -35,6 +39,8 @@ private:
     bool line_open_ = false, progress_shown_ = false;
 };
 
+/// `text` without the characters that drive a terminal: C0 but for line feed and tab, DEL, C1.
+std::string without_controls(std::string_view text);
 /// `text` on one line, without control characters and ill-formed UTF-8, cut to `max` characters.
 std::string one_line(std::string_view text, std::size_t max = 2000);
 /// `1,234,567`.

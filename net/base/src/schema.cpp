@@ -4,6 +4,7 @@
 
 #include <reagent/base/error.hpp>
 #include <reagent/base/schema.hpp>
+#include <reagent/base/untrusted_text.hpp>
 
 #include <valijson/schema.hpp>
 #include <valijson/schema_parser.hpp>
@@ -14,6 +15,33 @@
 #include <set>
 
 namespace reagent::inline v0 {
+namespace {
+
+/// References that lead to references, without end or for very long: valijson would follow them down its stack. The first of them, else empty.
+std::string endless_reference(const json& root, const json& schema)
+{
+    constexpr int longest_chain = 64;
+    if (const std::string* first = schema["$ref"].get_string()) {
+        const json* at = &schema;
+        int hops = 0;
+        for (const std::string* ref = first; at != nullptr && ref != nullptr && hops <= longest_chain; ++hops) {
+            at = schema_reference(root, *ref);
+            ref = at == nullptr ? nullptr : (*at)["$ref"].get_string();
+        }
+        if (hops > longest_chain) return *first;
+    }
+    if (schema.is_object()) {
+        for (const json::member& m : schema.as_object())
+            if (std::string found = endless_reference(root, m.second); !found.empty()) return found;
+    } else if (schema.is_array()) {
+        for (const json& e : schema.as_array())
+            if (std::string found = endless_reference(root, e); !found.empty()) return found;
+    }
+    return {};
+}
+
+}  // namespace
+
 struct json_schema::impl {
     explicit impl(json s) : source(std::move(s)) {}
     json source;
@@ -32,6 +60,10 @@ boost::system::result<json_schema> json_schema::compile(const json& schema, std:
     const boost::system::error_code bad = errc::invalid_argument;
     if (!schema.is_object()) {
         problem = "a schema must be an object, not " + std::string(schema.type_name());
+        return bad;
+    }
+    if (const std::string ring = endless_reference(schema, schema); !ring.empty()) {
+        problem = "the reference " + untrusted_text(ring, 100) + " leads to references only";
         return bad;
     }
     const base_detail::text_schema text(schema);

@@ -1,9 +1,39 @@
 #include "schema_words.hpp"
 
+#include <reagent/base/schema.hpp>
 #include <reagent/base/untrusted_text.hpp>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
+#include <system_error>
+
+namespace reagent::inline v0 {
+
+const json* schema_reference(const json& root, std::string_view reference)
+{
+    if (!reference.starts_with('#')) return nullptr;
+    reference.remove_prefix(1);
+    const json* at = &root;
+    while (at != nullptr && !reference.empty()) {
+        if (!reference.starts_with('/')) return nullptr;
+        reference.remove_prefix(1);
+        const std::size_t end = std::min(reference.find('/'), reference.size());
+        std::string name;
+        for (std::size_t i = 0; i < end; ++i) {
+            const bool escaped = reference[i] == '~' && i + 1 < end;
+            name += !escaped ? reference[i] : reference[++i] == '1' ? '/' : '~';
+        }
+        reference.remove_prefix(end);
+        std::size_t index = 0;
+        const auto [rest, wrong] = std::from_chars(name.data(), name.data() + name.size(), index);
+        const bool numbered = at->is_array() && wrong == std::errc() && rest == name.data() + name.size() && index < at->size();
+        at = numbered ? &(*at)[index] : at->find(name);
+    }
+    return at;
+}
+
+}  // namespace reagent::inline v0
 
 namespace reagent::inline v0::base_detail {
 namespace {
@@ -16,14 +46,8 @@ const json& resolved(const json& root, const json* schema)
     for (int hops = 0; hops < 16; ++hops) {
         const std::string* ref = schema->operator[]("$ref").get_string();
         if (!ref || !ref->starts_with("#")) return *schema;
-        schema = &root;
-        std::string_view rest = std::string_view(*ref).substr(1);
-        while (!rest.empty()) {
-            rest.remove_prefix(1);
-            const std::string_view key = rest.substr(0, rest.find('/'));
-            rest.remove_prefix(key.size());
-            schema = &(*schema)[key];
-        }
+        schema = schema_reference(root, *ref);
+        if (schema == nullptr) return nothing;
     }
     return nothing;
 }

@@ -71,9 +71,9 @@ std::uint64_t input_bound(std::span<const message_ptr> messages, const tool_list
 
 std::optional<std::uint64_t> output_bound(std::optional<std::uint64_t> max_tokens, std::string_view model) noexcept
 {
-    if (max_tokens) return max_tokens;
+    if (max_tokens.value_or(0) != 0) return max_tokens;
     const model_info* known = find_model(model);
-    if (known == nullptr) return std::nullopt;
+    if (known == nullptr || known->max_output == 0) return std::nullopt;
     return known->max_output;
 }
 

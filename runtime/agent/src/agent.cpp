@@ -8,19 +8,33 @@ namespace reagent::inline v0 {
 agent::agent(any_io_executor ex, provider_ptr model, agent_options options) : executor_(std::move(ex))
 {
     if (!model) throw validation_error("[Loop] requires a provider");
-    core_ = std::make_shared<const agent_detail::agent_core>(std::move(model), options.get());
+    agent_options::values values = options.get();
+    if (!values.audit) values.audit = values.policy.open_audit(values.time);
+    core_ = std::make_shared<const agent_detail::agent_core>(std::move(model), std::move(values));
 }
 
-run agent::start(run_request request) const
+void agent::check_not_empty() const
 {
     if (!core_) throw validation_error("[Loop] an empty agent was used");
+}
+
+reagent::run agent::start(run_request request) const
+{
+    check_not_empty();
+    agent_detail::check_read_request(request);
     agent_detail::check_request(*core_, request);
-    return run(agent_detail::run_state::make(core_, executor_, std::move(request)));
+    return reagent::run(agent_detail::run_state::make(core_, executor_, std::move(request)));
+}
+
+awaitable<run_result> agent::run(run_request request) const
+{
+    check_not_empty();
+    return agent_detail::run_to_end(core_, executor_, std::move(request));
 }
 
 conversation agent::chat(transcript history) const
 {
-    if (!core_) throw validation_error("[Loop] an empty agent was used");
+    check_not_empty();
     return conversation(std::make_shared<agent_detail::chat_state>(core_, executor_, std::move(history)));
 }
 
@@ -29,6 +43,12 @@ agent agent::on(any_io_executor ex) const
     agent copy = *this;
     copy.executor_ = std::move(ex);
     return copy;
+}
+
+const audit_log& agent::audit() const noexcept
+{
+    static const audit_log none;
+    return core_ ? core_->options.audit : none;
 }
 
 const provider_ptr& agent::provider() const noexcept

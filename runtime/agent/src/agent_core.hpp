@@ -36,7 +36,7 @@ namespace agent_detail {
 /// What all runs of an agent share: immutable but for counters.
 class agent_core {
 public:
-    agent_core(provider_ptr p, const agent_options::values& v) : model(std::move(p)), options(v) {}
+    agent_core(provider_ptr p, agent_options::values v) : model(std::move(p)), options(std::move(v)) {}
     const provider_ptr model;
     const agent_options::values options;
     mutable std::atomic<std::size_t> live_runs{0};

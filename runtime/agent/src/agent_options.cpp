@@ -1,5 +1,7 @@
 #include "agent_core.hpp"
 
+#include <cmath>
+
 namespace reagent::inline v0 {
 
 agent_options::agent_options() : values_(std::make_shared<values>()) {}
@@ -56,6 +58,8 @@ agent_options& agent_options::budget(reagent::budget b) &
 
 agent_options& agent_options::rates(const reagent::rates& r) &
 {
+    for (const double n : {r.input, r.output, r.cache_read_mult, r.cache_write_mult})
+        if (!std::isfinite(n) || n < 0) throw validation_error("[Loop] rates must be finite and not negative");
     edit().prices = r;
     return *this;
 }

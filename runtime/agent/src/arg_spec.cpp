@@ -1,6 +1,7 @@
 #include "arg_spec.hpp"
 
 #include <reagent/agent/described.hpp>
+#include <reagent/base/blank.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -17,11 +18,6 @@ bool is_identifier(std::string_view text)
     const auto digit = [](char c) { return c >= '0' && c <= '9'; };
     if (text.empty() || !letter(text.front())) return false;
     return std::ranges::all_of(text, [&](char c) { return letter(c) || digit(c); });
-}
-
-bool is_blank(std::string_view text)
-{
-    return text.find_first_not_of(" \t\r\n\f\v") == std::string_view::npos;
 }
 
 std::string quote(std::string_view text)

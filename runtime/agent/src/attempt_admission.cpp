@@ -9,6 +9,11 @@
 namespace reagent::inline v0::agent_detail {
 namespace {
 
+std::uint64_t sum(std::uint64_t a, std::uint64_t b) noexcept
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
 /// One admitted attempt.
 class held_attempt final : public permit::state {
 public:
@@ -55,7 +60,7 @@ private:
     {
         const budget_amount& most = held_.held();
         const std::optional<usd> cost = worst_cost(input_bound_, outcome.received_bytes, model_, prices_);
-        return budget_amount(std::min(cost.value_or(most.cost), most.cost), std::min(input_bound_ + outcome.received_bytes, most.tokens));
+        return budget_amount(std::min(cost.value_or(most.cost), most.cost), std::min(sum(input_bound_, outcome.received_bytes), most.tokens));
     }
 
     reservation held_;
@@ -82,8 +87,8 @@ std::string shown(std::string_view model)
 
 }  // namespace
 
-run_admission::run_admission(run_gate& gate, std::optional<reagent::rates> prices, std::string model)
-    : gate_(gate), prices_(std::move(prices)), model_(std::move(model))
+run_admission::run_admission(run_gate& gate, std::optional<reagent::rates> prices, std::string model, std::function<bool()> stopped)
+    : gate_(gate), prices_(std::move(prices)), model_(std::move(model)), stopped_(std::move(stopped))
 {
 }
 
@@ -96,15 +101,25 @@ budget_amount run_admission::worst_case(const attempt_info& attempt, const std::
     if (!output && capped) unbounded(model);
     const std::optional<usd> cost = worst_cost(attempt.input_bound, output.value_or(0), model, prices_);
     if (!cost && money.caps_cost()) no_price(model);
-    return budget_amount(cost.value_or(usd()), attempt.input_bound + output.value_or(0));
+    return budget_amount(cost.value_or(usd()), sum(attempt.input_bound, output.value_or(0)));
+}
+
+void run_admission::refuse_when_stopped(const attempt_info& attempt)
+{
+    if (attempt.number > 1 || !stopped_ || !stopped_()) return;
+    refused_by_stop_ = true;
+    // As a halt it passes through whatever retries or hedges.
+    throw halt_error("stopped", "the run was stopped before the call was sent");
 }
 
 awaitable<permit> run_admission::admit(attempt_info attempt)
 {
+    refuse_when_stopped(attempt);
     std::string model = attempt.model.empty() ? model_ : attempt.model;
     const budget_amount worst = worst_case(attempt, model);
     action subject = action::llm(model);
     reservation held = co_await gate_.admit(std::move(subject), worst);
+    refuse_when_stopped(attempt);
     ++ledger_->admitted;
     auto state = std::make_unique<held_attempt>(std::move(held), ledger_, prices_, std::move(model), attempt.input_bound);
     co_return permit(std::move(state));

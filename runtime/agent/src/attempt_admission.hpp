@@ -4,6 +4,7 @@
 #include <reagent/model/pricing.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,17 +23,23 @@ public:
 /// attempt. One per run.
 class run_admission final : public attempt_gate {
 public:
-    run_admission(run_gate& gate, std::optional<reagent::rates> prices, std::string model);
+    /// `stopped`: whether the run begins nothing more. A call's first attempt is then refused; a call that has begun goes on.
+    run_admission(run_gate& gate, std::optional<reagent::rates> prices, std::string model, std::function<bool()> stopped = {});
     awaitable<permit> admit(attempt_info attempt) override;
     bool open() const noexcept override { return gate_.open() && !gate_.money(); }
     const attempt_ledger& ledger() const noexcept { return *ledger_; }
+    bool refused_by_stop() const noexcept { return refused_by_stop_; }
 
 private:
     budget_amount worst_case(const attempt_info& attempt, const std::string& model) const;
 
+    void refuse_when_stopped(const attempt_info& attempt);
+
     run_gate& gate_;
     const std::optional<reagent::rates> prices_;
     const std::string model_;
+    const std::function<bool()> stopped_;
+    bool refused_by_stop_ = false;
     std::shared_ptr<attempt_ledger> ledger_ = std::make_shared<attempt_ledger>();
 };
 

@@ -17,7 +17,9 @@ public:
 
 void chat_state::keep(const transcript& messages, bool with_system)
 {
-    history.assign(messages.begin() + (with_system && !messages.empty() ? 1 : 0), messages.end());
+    // A `trim` may have taken the system prompt away.
+    const bool prompt = with_system && !messages.empty() && messages.front()->who == role::system;
+    history.assign(messages.begin() + (prompt ? 1 : 0), messages.end());
 }
 
 awaitable<void> turn_guard::acquire()
@@ -57,17 +59,33 @@ awaitable<run_result> chat_to_end(std::shared_ptr<chat_state> chat, run_request 
     const std::shared_ptr<const agent_core> core = chat->core;
     const any_io_executor ex = chat->executor;
     const std::shared_ptr<run_state> state = run_state::make(core, ex, std::move(request), std::move(chat));
-    state->unread();
-    co_await run_state::join(state);
-    if (state->failure()) std::rethrow_exception(state->failure());
+    co_await run_state::to_end(state);
     co_return std::move(state->result);
+}
+
+awaitable<run_result> chat_for_handler(std::shared_ptr<chat_state> chat, run_request request)
+{
+    const log_sink log = chat->core->options.log;
+    return log_failure(log, chat_to_end(std::move(chat), std::move(request)));
 }
 
 }  // namespace agent_detail
 
-run conversation::start(run_request turn)
+void conversation::check_not_empty() const
 {
     if (!state_) throw validation_error("[Loop] an empty conversation was used");
+}
+
+awaitable<run_result> conversation::send(run_request turn)
+{
+    check_not_empty();
+    return agent_detail::chat_to_end(state_, std::move(turn));
+}
+
+run conversation::start(run_request turn)
+{
+    check_not_empty();
+    agent_detail::check_read_request(turn);
     agent_detail::check_request(*state_->core, turn);
     return run(agent_detail::run_state::make(state_->core, state_->executor, std::move(turn), state_));
 }

@@ -1,4 +1,4 @@
-#include <reagent/agent/turn_machine.hpp>
+#include "fingerprint.hpp"
 
 #include <cmath>
 
@@ -54,11 +54,6 @@ std::string failure_fingerprint(const tool_call& call)
 std::string call_fingerprint(const tool_call& call)
 {
     return call.name + ':' + call.arguments.canonical();
-}
-
-bool is_blank(std::string_view text) noexcept
-{
-    return text.find_first_not_of(" \t\r\n\f\v") == std::string_view::npos;
 }
 
 }  // namespace reagent::inline v0::agent_detail

@@ -82,7 +82,8 @@ awaitable<void> run_driver::trim()
         failure = std::current_exception();
     }
     if (failure) {
-        absorb(failure, "trim", round_extra());
+        const asio::cancellation_state now = co_await asio::this_coro::cancellation_state;
+        absorb(failure, "trim", round_extra(), now);
         co_return;
     }
     const transcript& before = machine_.messages();
@@ -113,7 +114,8 @@ awaitable<void> run_driver::seams()
     }
     if (failure) {
         view_ = machine_.messages();
-        absorb(failure, "assemble", round_extra());
+        const asio::cancellation_state now = co_await asio::this_coro::cancellation_state;
+        absorb(failure, "assemble", round_extra(), now);
         co_return;
     }
     json data = round_extra();
@@ -127,7 +129,7 @@ awaitable<permit> run_driver::admit_once(const generate_request& request)
     attempt_info info;
     info.model = std::string(core_.model->model());
     info.input_bound = input_bound(request.messages, request.tools, info.model);
-    info.output_bound = request.options.max_tokens;
+    info.output_bound = own_output_bound(request.options, *core_.model);
     permit right = co_await admission_.admit(std::move(info));
     co_return right;
 }
@@ -139,7 +141,7 @@ awaitable<void> run_driver::read_call(model_call& call, permit& right, attempt_o
         outcome.request_left = true;
         right.mark_sent();
         const bool more = co_await call.read(*batch);
-        batch->set_round(machine_.round());
+        batch->stamp(machine_.round(), clock_->wall());
         bool within = true;
         for (const event& e : *batch) {
             if (e.kind == event_kind::text || e.kind == event_kind::tool_args) {
@@ -156,6 +158,28 @@ awaitable<void> run_driver::read_call(model_call& call, permit& right, attempt_o
     }
 }
 
+awaitable<void> run_driver::before_model()
+{
+    std::exception_ptr failure;
+    try {
+        co_await hooks_.before_model(view_);
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    if (!failure) co_return;
+    const asio::cancellation_state now = co_await asio::this_coro::cancellation_state;
+    absorb(failure, "beforeModel", round_extra(), now);
+}
+
+/// Whether the run was stopped before this model call began; then it has ended.
+bool run_driver::stopped_before_call()
+{
+    if (!state_.stop_requested()) return false;
+    machine_.stop();
+    machine_.end_stopped();
+    return true;
+}
+
 awaitable<generate_result> run_driver::call_model()
 {
     if (!offered_ || !same_schemas(*offered_, tools_)) offered_ = schemas_of(tools_);
@@ -163,46 +187,44 @@ awaitable<generate_result> run_driver::call_model()
     request.options = call_options_;
     request.prefix = &prefix_;
     if (!admission_.open()) request.gate = &admission_;
-    std::exception_ptr failure;
-    if (hooks_.before_model) {
-        try {
-            co_await hooks_.before_model(view_);
-        } catch (...) {
-            failure = std::current_exception();
-        }
-        if (failure) absorb(failure, "beforeModel", round_extra());
-        failure = nullptr;
-    }
-    state_.deliver();
+    if (hooks_.before_model) co_await before_model();
+    // A slow reader is waited for before anything is reserved, not while others go without it.
+    co_await state_.model_batch();
     generate_result result;
+    if (stopped_before_call()) co_return result;
+    std::exception_ptr failure;
     attempt_outcome outcome;
     std::string partial;
-    {
-        permit right = co_await admit_once(request);
-        model_call_ptr call;
-        try {
-            call = core_.model->start(std::move(request));
-            co_await read_call(*call, right, outcome);
-            result = call->take_result();
-        } catch (...) {
-            failure = std::current_exception();
-        }
-        if (failure) {
-            if (call) partial = call->partial_text();
-            note_failure(failure, outcome, partial);
-        } else {
-            outcome.complete = true;
-            outcome.status = 200;
-            outcome.usage = result.usage;
-            outcome.cost = result.cost;
-            outcome.model = result.model;
-            outcome.received_bytes = std::max<std::uint64_t>(outcome.received_bytes, result.text.size());
-        }
-        right.settle(outcome);
+    bool begun = false;
+    permit right;
+    model_call_ptr call;
+    try {
+        right = co_await admit_once(request);
+        begun = true;
+        call = core_.model->start(std::move(request));
+        co_await read_call(*call, right, outcome);
+        result = call->take_result();
+    } catch (...) {
+        failure = std::current_exception();
     }
+    if (failure) {
+        if (call) partial = call->partial_text();
+        note_failure(failure, outcome, partial);
+    } else {
+        outcome.complete = true;
+        outcome.status = 200;
+        outcome.usage = result.usage;
+        outcome.cost = result.cost;
+        outcome.model = result.model;
+        outcome.received_bytes = std::max<std::uint64_t>(outcome.received_bytes, result.text.size());
+    }
+    call.reset();
+    right.settle(outcome);
     if (!failure) co_return result;
     if (!partial.empty()) partial_text_ = std::move(partial);
-    bool ours = is_cancellation(failure);
+    if (admission_.refused_by_stop() && stopped_before_call()) co_return result;
+    const asio::cancellation_state now = co_await asio::this_coro::cancellation_state;
+    bool ours = is_cancellation(failure) && told_to_end(now);
     try {
         std::rethrow_exception(failure);
     } catch (const halt_error&) {
@@ -210,7 +232,7 @@ awaitable<generate_result> run_driver::call_model()
     } catch (...) {
     }
     const bool late = deadline_ != steady_time::max() && code_of(failure) == errc::deadline && clock_->now() >= deadline_;
-    if (ours || late) std::rethrow_exception(failure);
+    if (ours || late || !begun) std::rethrow_exception(failure);
     machine_.end_failed(message_of(failure), {});
     report("provider", failure, round_extra());
     co_return result;
@@ -263,7 +285,9 @@ awaitable<void> run_driver::meter(const generate_result& result, duration took)
     } catch (...) {
         failure = std::current_exception();
     }
-    if (failure) absorb(failure, "onLlmResult", round_extra());
+    if (!failure) co_return;
+    const asio::cancellation_state now = co_await asio::this_coro::cancellation_state;
+    absorb(failure, "onLlmResult", round_extra(), now);
 }
 
 }  // namespace reagent::inline v0::agent_detail

@@ -58,7 +58,7 @@ run_driver::run_driver(run_state& state)
     : state_(state), core_(*state.core), options_(core_.options), hooks_(options_.hooks), clock_(options_.time), began_(clock_->now()),
       machine_(options_.limits, opening(state)),
       gate_(options_.policy, run_budget(core_, state.request, state.run_id), gate_settings(state)),
-      admission_(gate_, options_.prices, std::string(core_.model->model())), call_options_(merged(options_.generate, state.request.options())),
+      admission_(gate_, options_.prices, std::string(core_.model->model()), [this] { return state_.stop_requested(); }), call_options_(merged(options_.generate, state.request.options())),
       tools_(first_tools(core_, state.request)), thunk_(state.request.thunk() ? state.request.thunk() : state.request.tools() ? tool_thunk() : options_.thunk),
       system_prepended_(!system_of(state).empty())
 {
@@ -155,7 +155,9 @@ awaitable<void> run_driver::leave()
     } catch (...) {
         failure = std::current_exception();
     }
-    if (failure) absorb(failure, "trim-flush", stopped ? json::object().set("phase", "stop") : round_extra());
+    if (!failure) co_return;
+    const asio::cancellation_state now = co_await asio::this_coro::cancellation_state;
+    absorb(failure, "trim-flush", stopped ? json::object().set("phase", "stop") : round_extra(), now);
 }
 
 void run_driver::settle_failure(const std::exception_ptr& failure)
@@ -171,7 +173,7 @@ void run_driver::settle_failure(const std::exception_ptr& failure)
     if (machine_.ended()) return;
     const error_code code = code_of(failure);
     if (deadline_ != steady_time::max() && code == errc::deadline && clock_->now() >= deadline_) machine_.end_deadline();
-    else if (is_cancellation(failure)) machine_.end_cancelled();
+    else if (is_cancellation(failure) && state_.cancelled()) machine_.end_cancelled();
     else machine_.end_failed(message_of(failure), "run");
 }
 
@@ -196,8 +198,9 @@ awaitable<void> run_driver::commit(bool last)
         failure = std::current_exception();
     }
     if (!failure) co_return;
+    const asio::cancellation_state now = co_await asio::this_coro::cancellation_state;
     if (last) report("onCommit", failure, round_extra());
-    else absorb(failure, "onCommit", round_extra());
+    else absorb(failure, "onCommit", round_extra(), now);
 }
 
 awaitable<void> run_driver::conclude()
@@ -219,6 +222,13 @@ awaitable<void> run_driver::conclude()
 void run_driver::fill_result()
 {
     run_result_builder::fill(state_.result, machine_, metrics_, partial_text_, state_.run_id);
+}
+
+void fill_unstarted(run_state& state)
+{
+    turn_machine machine(state.core->options.limits, opening(state));
+    machine.end_cancelled();
+    run_result_builder::fill(state.result, machine, run_metrics(), std::nullopt, state.run_id);
 }
 
 awaitable<void> drive(std::shared_ptr<run_state> state)

@@ -11,6 +11,8 @@
 #include <reagent/model/event.hpp>
 #include <reagent/model/provider.hpp>
 
+#include <boost/asio/cancellation_state.hpp>
+
 #include <map>
 #include <memory>
 #include <optional>
@@ -23,12 +25,19 @@ namespace reagent::inline v0::agent_detail {
 std::vector<std::string> tool_faults(const std::vector<tool>& tools);
 /// The options of a run's model calls: the request's members win over the agent's.
 generate_options merged(const generate_options& own, const generate_options& request);
+/// The bound that the call or its provider sets on an answer; empty leaves it to the model table.
+std::optional<std::uint64_t> own_output_bound(const generate_options& options, const provider& model);
 /// The budget of a run: the request's, else a child of the agent's. The gate adds the caps of its policy.
 budget run_budget(const agent_core& core, const run_request& request, const std::string& run_id);
 /// Throws `config_error` when the caps of the budget or of the policy could not hold.
 void check_budget(const agent_core& core, const budget& money, const generate_options& options);
+/// A run that its owner reads has no sink beside: throws `validation_error`.
+void check_read_request(const run_request& request);
 /// What can be known to be wrong before a run starts. Throws `config_error` or `validation_error`.
 void check_request(const agent_core& core, const run_request& request);
+
+/// Whether the coroutine has been told to give up: its run was cancelled or ran out of time.
+bool told_to_end(const asio::cancellation_state& now) noexcept;
 
 /// One run: carries out what `turn_machine` decides. Lives in the driver coroutine's frame.
 class run_driver {
@@ -61,6 +70,8 @@ private:
     awaitable<void> seams();
     awaitable<void> trim();
     awaitable<generate_result> call_model();
+    awaitable<void> before_model();
+    bool stopped_before_call();
     awaitable<void> read_call(model_call& call, permit& right, attempt_outcome& outcome);
     awaitable<permit> admit_once(const generate_request& request);
     awaitable<void> meter(const generate_result& result, duration took);
@@ -73,6 +84,7 @@ private:
     awaitable<void> execute();
     awaitable<std::exception_ptr> run_group(const std::vector<std::size_t>& group);
     awaitable<void> run_one(std::size_t i);
+    void tell_denied();
     void keep_books(std::vector<std::size_t>& reported);
     record_entry audit_entry(std::size_t i, const running& slot) const;
     void answer_malformed();
@@ -83,8 +95,9 @@ private:
     void emit_tool(event_kind kind, const tool_call& call, json data);
     void report(std::string source, std::string message, json extra, std::exception_ptr cause = nullptr);
     void report(std::string source, const std::exception_ptr& failure, json extra);
-    /// Rethrows a halt or a cancellation, reports anything else.
-    void absorb(const std::exception_ptr& failure, std::string source, json extra);
+    /// Rethrows a halt, and an abort that the run's own cancellation or deadline caused; reports anything else. `now`: the state of the
+    /// coroutine that waited; what cannot wait needs none.
+    void absorb(const std::exception_ptr& failure, std::string source, json extra, const asio::cancellation_state& now = {});
     json round_extra() const;
 
     run_state& state_;

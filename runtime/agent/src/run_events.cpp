@@ -53,14 +53,19 @@ void run_driver::report(std::string source, const std::exception_ptr& failure, j
     report(std::move(source), message_of(failure), std::move(extra), failure);
 }
 
-void run_driver::absorb(const std::exception_ptr& failure, std::string source, json extra)
+bool told_to_end(const asio::cancellation_state& now) noexcept
+{
+    return now.cancelled() != asio::cancellation_type::none;
+}
+
+void run_driver::absorb(const std::exception_ptr& failure, std::string source, json extra, const asio::cancellation_state& now)
 {
     try {
         std::rethrow_exception(failure);
     } catch (const halt_error&) {
         throw;
     } catch (...) {
-        if (is_cancellation(failure) && state_.cancelled()) throw;
+        if (is_cancellation(failure) && (told_to_end(now) || state_.cancelled())) throw;
     }
     report(std::move(source), failure, std::move(extra));
 }

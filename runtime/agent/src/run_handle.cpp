@@ -56,6 +56,7 @@ awaitable<void> close_run(std::shared_ptr<run_state> state)
     if (!state) co_return;
     state->abandon();
     if (state->started()) co_await run_state::join(state);
+    else state->end_unstarted();
 }
 
 }  // namespace
@@ -63,10 +64,25 @@ awaitable<void> close_run(std::shared_ptr<run_state> state)
 awaitable<run_result> run_to_end(std::shared_ptr<const agent_core> core, any_io_executor ex, run_request request)
 {
     const std::shared_ptr<run_state> state = run_state::make(std::move(core), std::move(ex), std::move(request));
-    state->unread();
-    co_await run_state::join(state);
-    if (state->failure()) std::rethrow_exception(state->failure());
+    co_await run_state::to_end(state);
     co_return std::move(state->result);
+}
+
+awaitable<run_result> log_failure(log_sink log, awaitable<run_result> work)
+{
+    try {
+        run_result result = co_await std::move(work);
+        co_return result;
+    } catch (...) {
+        if (!is_cancellation(std::current_exception())) log(log_level::error, message_of(std::current_exception()));
+        throw;
+    }
+}
+
+awaitable<run_result> run_for_handler(std::shared_ptr<const agent_core> core, any_io_executor ex, run_request request)
+{
+    const log_sink log = core->options.log;
+    return log_failure(log, run_to_end(std::move(core), std::move(ex), std::move(request)));
 }
 
 }  // namespace agent_detail

@@ -23,7 +23,7 @@ run_request& run_request::max_tokens(std::uint64_t n) &
 run_request& run_request::options(generate_options o) &
 {
     // `max_tokens` set before stays unless the new options bring their own.
-    if (!o.max_tokens) o.max_tokens = options_.max_tokens;
+    if (o.max_tokens.value_or(0) == 0) o.max_tokens = options_.max_tokens;
     options_ = std::move(o);
     return *this;
 }
@@ -45,6 +45,12 @@ run_request& run_request::tools(tool_thunk each_round) &
 run_request& run_request::system(std::string text) &
 {
     system_ = std::move(text);
+    return *this;
+}
+
+run_request& run_request::on_events(std::function<void(const event_batch&)> sink) &
+{
+    on_events_ = std::move(sink);
     return *this;
 }
 

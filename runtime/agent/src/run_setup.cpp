@@ -22,7 +22,7 @@ generate_options merged(const generate_options& own, const generate_options& req
 {
     generate_options out = own;
     if (request.temperature) out.temperature = request.temperature;
-    if (request.max_tokens) out.max_tokens = request.max_tokens;
+    if (request.max_tokens.value_or(0) != 0) out.max_tokens = request.max_tokens;
     if (request.tool_choice) out.tool_choice = request.tool_choice;
     if (request.thinking) out.thinking = request.thinking;
     if (request.mode) out.mode = request.mode;
@@ -33,11 +33,21 @@ generate_options merged(const generate_options& own, const generate_options& req
     return out;
 }
 
+std::optional<std::uint64_t> own_output_bound(const generate_options& options, const provider& model)
+{
+    return options.max_tokens.value_or(0) != 0 ? options.max_tokens : model.max_output();
+}
+
 budget run_budget(const agent_core& core, const run_request& request, const std::string& run_id)
 {
     budget money = request.budget();
     if (budget own = core.options.money; !money && own) money = own.child("run " + run_id);
     return money;
+}
+
+void check_read_request(const run_request& request)
+{
+    if (request.on_events()) throw validation_error("[Loop] on_events is for run, async_run, send and async_send; a run that was started is read");
 }
 
 void check_request(const agent_core& core, const run_request& request)
@@ -55,7 +65,7 @@ void check_budget(const agent_core& core, const budget& money, const generate_op
 {
     const budget_caps caps = core.options.policy.budget();
     const bool cost = caps.cost || (money && money.caps_cost()), tokens = caps.tokens || (money && money.caps_tokens());
-    check_caps(cost, tokens, core.model->model(), core.options.prices, options.max_tokens);
+    check_caps(cost, tokens, core.model->model(), core.options.prices, own_output_bound(options, *core.model));
 }
 
 }  // namespace reagent::inline v0::agent_detail

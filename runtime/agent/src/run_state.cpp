@@ -33,6 +33,7 @@ run_state::run_state(std::shared_ptr<const agent_core> c, any_io_executor ex, ru
     : core(std::move(c)), executor(std::move(ex)), request(std::move(r)), run_id(request.id()), chat(std::move(ch)),
       reader_cv_(std::make_shared<waiter>(executor, [this] { interrupt(); }, [this] { return interrupted_ && !finished(); })), driver_cv_(std::make_shared<waiter>(executor))
 {
+    if (run_id.empty()) run_id = core->options.policy.run_id();
     if (!run_id.empty()) return;
     run_id = random_uuid(core->options.random ? core->options.random : random_source(&random_bits));
 }
@@ -90,6 +91,32 @@ awaitable<bool> run_state::read(std::shared_ptr<run_state> self, event_batch* ba
     co_return false;
 }
 
+awaitable<void> run_state::to_end(std::shared_ptr<run_state> self)
+{
+    const std::function<void(const event_batch&)>& sink = self->request.on_events();
+    if (!sink) {
+        self->unread();
+        co_await join(self);
+        if (self->failure_) std::rethrow_exception(self->failure_);
+        co_return;
+    }
+    event_batch batch;
+    for (;;) {
+        const bool more = co_await read(self, &batch);
+        if (!batch.empty()) self->push(sink, batch);
+        if (!more) co_return;
+    }
+}
+
+void run_state::push(const std::function<void(const event_batch&)>& sink, const event_batch& batch)
+{
+    try {
+        sink(batch);
+    } catch (...) {
+        core->options.log(log_level::warn, "[Loop] on_events threw: " + message_of(std::current_exception()));
+    }
+}
+
 awaitable<void> run_state::join(std::shared_ptr<run_state> self)
 {
     if (self->phase_ == phase::idle) self->launch();
@@ -112,6 +139,13 @@ void run_state::cancel() noexcept
 void run_state::stop() noexcept
 {
     stop_requested_ = true;
+}
+
+void run_state::end_unstarted()
+{
+    if (phase_ != phase::idle) return;
+    fill_unstarted(*this);
+    phase_ = phase::finished;
 }
 
 void run_state::abandon() noexcept

@@ -9,6 +9,7 @@
 #include <boost/asio/cancellation_signal.hpp>
 
 #include <exception>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -26,10 +27,14 @@ public:
     /// Nobody will read: events are not made and the driver never waits for a reader.
     void unread() noexcept { reading_ = false; }
     static awaitable<bool> read(std::shared_ptr<run_state> self, event_batch* batch);
+    /// The whole run without a handle: its events go to the request's sink. Throws what kept it from starting.
+    static awaitable<void> to_end(std::shared_ptr<run_state> self);
     /// Starts when needed and waits for the end. Cancellation: cancels the run and still waits.
     static awaitable<void> join(std::shared_ptr<run_state> self);
     void cancel() noexcept;
     void stop() noexcept;
+    /// Cancelled before anything of it began: the result says so.
+    void end_unstarted();
     /// The handle is gone.
     void abandon() noexcept;
     bool finished() const noexcept { return phase_ == phase::finished; }
@@ -60,6 +65,7 @@ private:
     class driver_done;
 
     run_state(std::shared_ptr<const agent_core> c, any_io_executor ex, run_request r, std::shared_ptr<chat_state> ch);
+    void push(const std::function<void(const event_batch&)>& sink, const event_batch& batch);
     void launch();
     void on_done(std::exception_ptr failure);
     void on_lost() noexcept;
@@ -74,6 +80,10 @@ private:
     std::exception_ptr failure_;
 };
 
+/// Hands `work` on; the sentence of its failure goes to `log`, for callers who only get a code.
+awaitable<run_result> log_failure(log_sink log, awaitable<run_result> work);
+/// The result of a run that never began (run_driver.cpp).
+void fill_unstarted(run_state& state);
 /// The driver: the whole of one run (run_driver.cpp).
 awaitable<void> drive(std::shared_ptr<run_state> state);
 

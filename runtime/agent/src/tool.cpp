@@ -1,4 +1,5 @@
 #include "arg_spec.hpp"
+#include "null_args.hpp"
 #include "tool_impl.hpp"
 
 #include <reagent/agent/described.hpp>
@@ -103,7 +104,14 @@ awaitable<tool_result> invoke(std::shared_ptr<const tool::impl> t, json args, to
     }
     std::vector<std::string> problems;
     if (!args.is_object()) problems.push_back(problem_type("", "an object", args));
-    else if (t->check) problems = t->check(args);
+    else if (t->check) {
+        try {
+            problems = t->check(args);
+        } catch (...) {
+            absorb(result, std::current_exception());
+            co_return result;
+        }
+    }
     if (!problems.empty()) {
         const std::vector<std::string> names = declared_names(t->parameters);
         problems.push_back(names.empty() ? "no arguments are declared" : "declared: " + joined(names, ", "));
@@ -112,7 +120,8 @@ awaitable<tool_result> invoke(std::shared_ptr<const tool::impl> t, json args, to
     }
     std::exception_ptr failure;
     try {
-        result.value = co_await t->run(std::move(args), *context);
+        // `args` stays in this frame: the tool may have taken it by reference.
+        result.value = co_await t->run(args, *context);
     } catch (...) {
         failure = std::current_exception();
     }
@@ -186,12 +195,16 @@ tool tool::from_check(std::string name, std::string description, json parameters
 tool tool::from_schema(std::string name, std::string description, json parameters, tool_function run)
 {
     args_check check;
+    std::vector<std::string> optional_args;
     if (parameters.is_object()) {
+        optional_args = agent_detail::null_means_absent(parameters);
         result<json_schema> schema = json_schema::compile(parameters);
         if (!schema) throw tool_error("bad_parameters", "tool \"" + name + "\" has invalid parameters: " + schema.error().message());
         check = agent_detail::schema_check(std::move(*schema));
     }
-    return from_check(std::move(name), std::move(description), std::move(parameters), std::move(check), std::move(run));
+    tool out = from_check(std::move(name), std::move(description), std::move(parameters), std::move(check), std::move(run));
+    out.impl_->optional_args = std::move(optional_args);
+    return out;
 }
 
 tool::impl& tool::edit()

@@ -27,13 +27,14 @@ bool is_halt(const std::exception_ptr& failure) noexcept
 }
 
 /// A call that ended as cancelled while the run goes on: its tool gave itself up.
-tool_result given_up(const tool_call& call, std::string why)
+tool_result given_up(const tool_call& call, const std::exception_ptr& failure)
 {
+    const bool cancelled = is_cancellation(failure);
     tool_result r;
     r.name = call.name;
     r.args = call.arguments;
-    r.code = "cancelled";
-    r.error = std::move(why);
+    r.code = cancelled ? "cancelled" : "tool_error";
+    r.error = cancelled ? std::string("the call was cancelled") : message_of(failure);
     return r;
 }
 
@@ -65,8 +66,10 @@ awaitable<void> run_driver::ask_policy(std::size_t i)
     } catch (...) {
         failure = std::current_exception();
     }
-    if (is_halt(failure)) std::rethrow_exception(failure);
-    if (failure && is_cancellation(failure)) std::rethrow_exception(failure);
+    if (failure) {
+        const asio::cancellation_state now = co_await asio::this_coro::cancellation_state;
+        if (is_halt(failure) || (is_cancellation(failure) && told_to_end(now))) std::rethrow_exception(failure);
+    }
     if (failure) machine_.judge_denied(i, "[Loop] policy error: " + message_of(failure));
     else if (!verdict.allowed()) machine_.judge_denied(i, verdict.reason().empty() ? "[Loop] Tool \"" + call.name + "\" denied by policy" : verdict.reason());
 }
@@ -92,7 +95,7 @@ awaitable<void> run_driver::judge()
                 absorb(std::current_exception(), "callback:onToolCall", json::object().set("tool", call.name));
             }
         }
-        if (hooks_.policy) co_await ask_policy(i);
+        if (hooks_.policy) co_await ask_policy(i);  // a halt of its leaves what follows unjudged
         if (machine_.batch()[i].state != call_state::open) continue;
         asked.push_back(i);
         actions.push_back(action::tool(call.name, call.arguments));
@@ -104,15 +107,23 @@ awaitable<void> run_driver::judge()
     }
     if (asked.empty()) co_return;
     const std::vector<decision> verdicts = co_await gate_.check_batch(std::move(actions));
-    const decision* halt = nullptr;
     for (std::size_t k = 0; k < asked.size(); ++k) {
         const decision& d = verdicts[k];
         const std::size_t i = asked[k];
-        if (d.halts()) halt = halt == nullptr ? &d : halt;
-        else if (d.allowed()) running_[i].aid = d.aid;
+        if (d.halts()) {
+            // The hook had judged the whole batch by now: only what it denied before the halt keeps its reason.
+            machine_.forget_after(i);
+            throw halt_error(d.rule, d.reason);
+        }
+        if (d.allowed()) running_[i].aid = d.aid;
         else machine_.judge_denied(i, denial_text(d, machine_.batch()[i].call.name));
     }
-    if (halt != nullptr) throw halt_error(halt->rule, halt->reason);
+}
+
+void run_driver::tell_denied()
+{
+    for (const batch_call& b : machine_.batch())
+        if (b.state == call_state::denied) emit_tool(event_kind::tool_result, b.call, json::object().set("denied", true).set("reason", b.reason));
 }
 
 awaitable<void> run_driver::run_one(std::size_t i)
@@ -128,7 +139,10 @@ awaitable<void> run_driver::run_one(std::size_t i)
         } catch (...) {
             failure = std::current_exception();
         }
-        if (failure) absorb(failure, "beforeTool", json::object().set("tool", call.name));
+        if (failure) {
+            const asio::cancellation_state now = co_await asio::this_coro::cancellation_state;
+            absorb(failure, "beforeTool", json::object().set("tool", call.name), now);
+        }
     }
     tool_context context;
     context.executor = state_.executor;
@@ -137,6 +151,7 @@ awaitable<void> run_driver::run_one(std::size_t i)
     context.deadline = call_options_.deadline;
     context.clock = clock_;
     context.log = options_.log;
+    context.budget = gate_.money();
     json args = call.arguments;
     failure = nullptr;
     tool_result result;
@@ -146,10 +161,10 @@ awaitable<void> run_driver::run_one(std::size_t i)
         failure = std::current_exception();
     }
     if (failure) {
-        const asio::cancellation_state cancel = co_await asio::this_coro::cancellation_state;
+        const asio::cancellation_state now = co_await asio::this_coro::cancellation_state;
         // Only a cancellation that nobody asked for is the call's own failure.
-        if (is_halt(failure) || cancel.cancelled() != asio::cancellation_type::none) std::rethrow_exception(failure);
-        result = given_up(call, is_cancellation(failure) ? std::string("the call was cancelled") : message_of(failure));
+        if (is_halt(failure) || told_to_end(now)) std::rethrow_exception(failure);
+        result = given_up(call, failure);
     }
     running& slot = running_.at(i);
     slot.result = result;
@@ -164,7 +179,9 @@ awaitable<void> run_driver::run_one(std::size_t i)
     } catch (...) {
         failure = std::current_exception();
     }
-    if (failure) absorb(failure, "afterTool", json::object().set("tool", call.name));
+    if (!failure) co_return;
+    const asio::cancellation_state now = co_await asio::this_coro::cancellation_state;
+    absorb(failure, "afterTool", json::object().set("tool", call.name), now);
 }
 
 /// Calls side by side. A halt cancels the others, which are joined; it is handed back so that finished calls are booked first.
@@ -198,8 +215,8 @@ awaitable<void> run_driver::execute()
     }
     std::exception_ptr stopped_by;
     for (const std::vector<std::size_t>& group : groups) {
-        const asio::cancellation_state cancel = co_await asio::this_coro::cancellation_state;
-        if (stopped_by || state_.stop_requested() || cancel.cancelled() != asio::cancellation_type::none) break;
+        const asio::cancellation_state now = co_await asio::this_coro::cancellation_state;
+        if (stopped_by || state_.stop_requested() || told_to_end(now)) break;
         stopped_by = co_await run_group(group);
     }
     if (state_.stop_requested()) machine_.stop();
@@ -217,9 +234,11 @@ awaitable<void> run_driver::execute()
         } catch (...) {
             failure = std::current_exception();
         }
+        if (!failure) continue;
+        const asio::cancellation_state now = co_await asio::this_coro::cancellation_state;
         // The halt that came first is the one the run ends with.
-        if (failure && stopped_by && is_halt(failure)) continue;
-        if (failure) absorb(failure, "onToolResult", json::object().set("tool", machine_.batch()[i].call.name));
+        if (stopped_by && (is_halt(failure) || (is_cancellation(failure) && told_to_end(now)))) continue;
+        absorb(failure, "onToolResult", json::object().set("tool", machine_.batch()[i].call.name), now);
     }
     if (stopped_by) std::rethrow_exception(stopped_by);
 }
@@ -231,6 +250,7 @@ record_entry run_driver::audit_entry(std::size_t i, const running& slot) const
     if (slot.result->completed) record.set("result", slot.result->output);
     else record.set("error", slot.result->error);
     record.set("durationMs", slot.result->latency_ms);
+    if (slot.result->cost_micros) record.set("costUsd", static_cast<double>(*slot.result->cost_micros) / 1e6);
     return record_entry(action::tool(call.name, call.arguments), std::move(record), slot.aid);
 }
 
@@ -272,17 +292,25 @@ awaitable<void> run_driver::run_batch()
         machine_.end_stopped();
         co_return;
     }
-    co_await judge();
+    std::exception_ptr failure;
+    try {
+        co_await judge();
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    // Denials up to the call that ended the round keep their reason; `seal` gives all other calls the marker.
+    if (failure) {
+        tell_denied();
+        std::rethrow_exception(failure);
+    }
     if (!machine_.close_judging()) {
-        // Denials up to the one that tripped keep their reason; `seal` gives all other calls the marker.
-        for (const batch_call& b : machine_.batch())
-            if (b.state == call_state::denied) emit_tool(event_kind::tool_result, b.call, json::object().set("denied", true).set("reason", b.reason));
+        tell_denied();
         co_return;
     }
     for (const std::size_t i : machine_.repeated()) {
         const std::string& name = machine_.batch()[i].call.name;
         ++metrics_.repeated_calls;
-        const std::string text = "tool \"" + name + "\" was called with the same arguments " + std::to_string(options_.limits.max_identical_calls) + " times in a row";
+        const std::string text = "tool \"" + name + "\" was called with the same arguments " + std::to_string(machine_.batch()[i].in_a_row) + " times in a row";
         options_.log(log_level::warn, "[Loop] " + text);
         report("identical_calls", text, json::object().set("tool", name));
     }

@@ -1,5 +1,9 @@
 #include <reagent/agent/turn_machine.hpp>
 
+#include "fingerprint.hpp"
+
+#include <reagent/base/blank.hpp>
+
 #include <algorithm>
 #include <set>
 
@@ -52,7 +56,7 @@ bool turn_machine::begin_round()
 void turn_machine::note(const generate_result& result)
 {
     if (result.usage) usage_ = *result.usage;
-    if (!agent_detail::is_blank(result.text)) text_ = result.text;
+    if (!is_blank(result.text)) text_ = result.text;
     stop_reason_ = result.stop_reason;
     if (!result.model.empty()) model_ = result.model;
     malformed_ = result.malformed;
@@ -93,15 +97,15 @@ round_step turn_machine::truncated(generate_result& result)
     if (cut) e.done.set("truncated", true);
     e.done.set("terminal", cut ? std::string("truncated") : result.stop_reason);
     e.done.set("stopReason", result.stop_reason).set("droppedToolCalls", calls_in(result));
-    if (!agent_detail::is_blank(result.text)) messages_.push_back(message::assistant(std::move(result.text), {}, std::move(result.blocks)));
+    if (!is_blank(result.text)) messages_.push_back(message::assistant(std::move(result.text), {}, std::move(result.blocks)));
     ending_ = std::move(e);
     return round_step::finish;
 }
 
 round_step turn_machine::pause(generate_result& result)
 {
-    if (!agent_detail::is_blank(result.text) || result.blocks) {
-        std::string text = agent_detail::is_blank(result.text) ? std::string() : std::move(result.text);
+    if (!is_blank(result.text) || result.blocks) {
+        std::string text = is_blank(result.text) ? std::string() : std::move(result.text);
         const bool null_content = text.empty();
         auto paused = std::make_shared<message>(*message::assistant(std::move(text), {}, std::move(result.blocks)));
         paused->content_null = null_content;
@@ -171,14 +175,14 @@ bool turn_machine::close_judging()
 {
     std::map<std::string, unsigned> seen;
     for (std::size_t i = 0; i < batch_.size(); ++i) {
-        const batch_call& b = batch_[i];
+        batch_call& b = batch_[i];
         const std::string print = agent_detail::call_fingerprint(b.call);
         const auto [now, fresh] = seen.try_emplace(print, 0);
         if (fresh) {
             const auto before = streaks_.find(print);
             if (before != streaks_.end()) now->second = before->second;
         }
-        ++now->second;
+        b.in_a_row = ++now->second;
         if (b.state == call_state::denied) {
             ++denials_;
             if (limits_.max_consecutive_denials == 0 || denials_ < limits_.max_consecutive_denials) continue;
@@ -211,7 +215,7 @@ bool turn_machine::close_judging()
 
 void turn_machine::forget_after(std::size_t i)
 {
-    // What follows the call that tripped a guard was not judged: it takes the marker like any other open call.
+    // What follows the call that ended the judging takes the marker like any other open call.
     for (std::size_t j = i + 1; j < batch_.size(); ++j) batch_[j].state = call_state::open;
 }
 
@@ -220,13 +224,17 @@ std::string turn_machine::answer_text(const tool_result& result)
     return result.completed ? result.output : "[Loop] Tool error: " + result.error;
 }
 
+/// The answer of the last call that was kept says how many were not.
+std::string turn_machine::with_note(std::size_t i, std::string text) const
+{
+    if (dropped_ == 0 || i + 1 != batch_.size()) return text;
+    if (!text.empty()) text += '\n';
+    return text + "[Loop] " + std::to_string(dropped_) + " further calls dropped (limit " + std::to_string(limits_.max_calls_per_round) + ")";
+}
+
 void turn_machine::push_answer(std::size_t i, std::string text)
 {
-    if (dropped_ != 0 && i + 1 == batch_.size()) {
-        if (!text.empty()) text += '\n';
-        text += "[Loop] " + std::to_string(dropped_) + " further calls dropped (limit " + std::to_string(limits_.max_calls_per_round) + ")";
-    }
-    messages_.push_back(message::tool_result(batch_[i].call.id, std::move(text)));
+    messages_.push_back(message::tool_result(batch_[i].call.id, with_note(i, std::move(text))));
     batch_[i].state = call_state::answered;
 }
 
@@ -378,10 +386,9 @@ void turn_machine::end_stopped()
 void turn_machine::seal()
 {
     if (!ending_ || ending_->marker.empty()) return;
-    for (batch_call& b : batch_) {
-        if (b.state == call_state::answered) continue;
-        messages_.push_back(message::tool_result(b.call.id, b.state == call_state::denied ? b.reason : ending_->marker));
-        b.state = call_state::answered;
+    for (std::size_t i = 0; i < batch_.size(); ++i) {
+        const batch_call& b = batch_[i];
+        if (b.state != call_state::answered) push_answer(i, b.state == call_state::denied ? b.reason : ending_->marker);
     }
 }
 

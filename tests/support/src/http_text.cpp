@@ -1,5 +1,7 @@
 #include <reagent/testing/http_text.hpp>
 
+#include "http_reason.hpp"
+
 #include <zlib.h>
 
 #include <array>
@@ -9,22 +11,6 @@
 namespace reagent::inline v0::testing {
 
 namespace {
-
-std::string_view reason(int status)
-{
-    switch (status) {
-        case 200: return "OK";
-        case 302: return "Found";
-        case 400: return "Bad Request";
-        case 401: return "Unauthorized";
-        case 404: return "Not Found";
-        case 429: return "Too Many Requests";
-        case 500: return "Internal Server Error";
-        case 502: return "Bad Gateway";
-        case 503: return "Service Unavailable";
-        default: return "Status";
-    }
-}
 
 bool same_name(std::string_view a, std::string_view b)
 {
@@ -89,7 +75,7 @@ std::string usage_json(int prompt_tokens, int completion_tokens)
 
 std::string http_head(int status, const header_list& headers)
 {
-    std::string out = "HTTP/1.1 " + std::to_string(status) + ' ' + std::string(reason(status)) + "\r\n";
+    std::string out = "HTTP/1.1 " + std::to_string(status) + ' ' + std::string(testing_detail::http_reason(status)) + "\r\n";
     for (const auto& [name, value] : headers) out += name + ": " + value + "\r\n";
     return out + "\r\n";
 }

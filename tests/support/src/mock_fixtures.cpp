@@ -1,4 +1,5 @@
 #include <reagent/base/error.hpp>
+#include <reagent/base/nearest.hpp>
 #include <reagent/testing/mock_fixtures.hpp>
 #include <reagent/testing/mock_server.hpp>
 
@@ -10,6 +11,7 @@
 #include <fstream>
 #include <initializer_list>
 #include <iterator>
+#include <optional>
 #include <span>
 
 namespace reagent::inline v0::testing {
@@ -23,25 +25,11 @@ constexpr std::array<std::string_view, 12> fault_names = {"none",           "sta
 constexpr std::size_t largest_fixtures = std::size_t{64} << 20U;
 constexpr std::uint64_t longest_pause_ms = 24ULL * 3600 * 1000;
 
-std::size_t distance(std::string_view a, std::string_view b)
+/// What follows "is not known": the nearest name there is, when it is near.
+std::string hint(std::string_view name, std::span<const std::string_view> known)
 {
-    std::vector<std::size_t> row(b.size() + 1);
-    for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-    for (std::size_t i = 1; i <= a.size(); ++i) {
-        std::size_t diagonal = row[0];
-        row[0] = i;
-        for (std::size_t j = 1; j <= b.size(); ++j) {
-            const std::size_t above = row[j];
-            row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0u : 1u)});
-            diagonal = above;
-        }
-    }
-    return row[b.size()];
-}
-
-std::string_view nearest(std::string_view name, std::span<const std::string_view> known)
-{
-    return *std::min_element(known.begin(), known.end(), [&](auto a, auto b) { return distance(name, a) < distance(name, b); });
+    const std::optional<std::string> near = nearest_name(name, known);
+    return near ? "; did you mean " + *near + '?' : std::string();
 }
 
 /// Reads one document, knowing the file and the place for its errors.
@@ -65,7 +53,7 @@ public:
     {
         for (const auto& [key, value] : object.as_object()) {
             if (std::find(known.begin(), known.end(), key) != known.end()) continue;
-            fail(join(where, key.substr(0, 60)), "is not known; did you mean " + std::string(nearest(key, known)) + '?');
+            fail(join(where, key.substr(0, 60)), "is not known" + hint(key, known));
         }
     }
     const std::string* text(const json& object, std::string_view key, const std::string& where) const
@@ -217,7 +205,7 @@ void reader::fault(const json& j, const std::string& where, mock_fault& f) const
     const auto found = std::find(fault_names.begin() + 1, fault_names.end(), *kind);
     if (found == fault_names.end()) {
         const std::span<const std::string_view> names(fault_names.begin() + 1, fault_names.end());
-        fail(join(where, "kind"), "\"" + kind->substr(0, 60) + "\" is not known; did you mean " + std::string(nearest(*kind, names)) + '?');
+        fail(join(where, "kind"), "\"" + kind->substr(0, 60) + "\" is not known" + hint(*kind, names));
     }
     f.kind = static_cast<mock_fault_kind>(found - fault_names.begin());
     if (const auto n = count(j, "status", where)) f.status = status(*n, join(where, "status"));

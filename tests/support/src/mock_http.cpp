@@ -1,5 +1,7 @@
 #include "mock_http.hpp"
 
+#include "http_reason.hpp"
+
 #include <algorithm>
 #include <charconv>
 
@@ -27,26 +29,6 @@ bool number(std::string_view text, int base, std::size_t& out)
 {
     const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), out, base);
     return ec == std::errc() && end == text.data() + text.size() && !text.empty();
-}
-
-std::string_view reason(int status)
-{
-    switch (status) {
-        case 200: return "OK";
-        case 400: return "Bad Request";
-        case 401: return "Unauthorized";
-        case 403: return "Forbidden";
-        case 404: return "Not Found";
-        case 405: return "Method Not Allowed";
-        case 413: return "Content Too Large";
-        case 429: return "Too Many Requests";
-        case 431: return "Request Header Fields Too Large";
-        case 500: return "Internal Server Error";
-        case 502: return "Bad Gateway";
-        case 503: return "Service Unavailable";
-        case 529: return "Overloaded";
-        default: return "Error";
-    }
 }
 
 }  // namespace
@@ -161,7 +143,7 @@ mock_request_reader::state mock_request_reader::next(mock_request& out)
 
 std::string mock_head(int status, std::string_view content_type, bool keep_alive)
 {
-    std::string out = "HTTP/1.1 " + std::to_string(status) + ' ' + std::string(reason(status)) + "\r\nContent-Type: ";
+    std::string out = "HTTP/1.1 " + std::to_string(status) + ' ' + std::string(http_reason(status)) + "\r\nContent-Type: ";
     out += content_type;
     out += "\r\n";
     if (!keep_alive) out += "Connection: close\r\n";

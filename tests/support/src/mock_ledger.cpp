@@ -37,10 +37,28 @@ void mock_ledger::arrived(const std::shared_ptr<mock_entry>& entry, bool chat)
             entry->exposure = stats_.exposure;
             if (!entry->fault.empty()) ++stats_.faults[entry->fault];
         }
-        journal_.push_back(entry);
-        if (journal_.size() > max_journal_) journal_.pop_front();
+        keep(entry);
     }
     changed_cv_.notify_all();
+}
+
+void mock_ledger::keep(const std::shared_ptr<mock_entry>& entry)
+{
+    journal_.push_back(entry);
+    journal_bytes_ += entry->body.size();
+    if (journal_.size() > max_journal_) {
+        journal_bytes_ -= journal_.front()->body.size();
+        journal_.pop_front();
+    }
+    // A request that is still open is read from its body.
+    for (auto e = journal_.begin(); journal_bytes_ > max_journal_bytes_ && e != journal_.end(); ++e) {
+        mock_entry& old = **e;
+        if (old.end == "open" || old.body.empty()) continue;
+        old.body_bytes = old.body.size();
+        journal_bytes_ -= old.body_bytes;
+        std::string().swap(old.body);
+        old.body_dropped = true;
+    }
 }
 
 void mock_ledger::ended(const std::shared_ptr<mock_entry>& entry, bool chat, std::uint64_t told_input, std::uint64_t told_output, const char* how,
@@ -99,7 +117,8 @@ json mock_entry::to_json() const
     j.set("sequence", sequence).set("connection", connection).set("arrival_ms", arrival_ms).set("duration_ms", duration_ms);
     j.set("method", method).set("path", path).set("headers", std::move(head));
     auto parsed = json::parse(body);
-    j.set("body", parsed ? std::move(*parsed) : json(body)).set("body_bytes", body.size());
+    j.set("body", parsed ? std::move(*parsed) : json(body)).set("body_bytes", body_dropped ? body_bytes : body.size());
+    if (body_dropped) j.set("body_dropped", true);
     j.set("model", model).set("stream", stream).set("fixture", fixture < 0 ? json() : json(fixture)).set("fault", fault.empty() ? json() : json(fault));
     j.set("worst_input_tokens", worst_input).set("worst_output_tokens", worst_output);
     j.set("input_tokens", input_tokens).set("output_tokens", output_tokens);

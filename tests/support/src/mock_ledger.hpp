@@ -14,8 +14,8 @@ using testing::mock_stats;
 
 class mock_ledger {
 public:
-    mock_ledger(usd input_rate, usd output_rate, std::size_t max_journal)
-        : input_rate_(input_rate.nanos()), output_rate_(output_rate.nanos()), max_journal_(max_journal)
+    mock_ledger(usd input_rate, usd output_rate, std::size_t max_journal, std::size_t max_journal_bytes)
+        : input_rate_(input_rate.nanos()), output_rate_(output_rate.nanos()), max_journal_(max_journal), max_journal_bytes_(max_journal_bytes)
     {
     }
 
@@ -41,9 +41,10 @@ private:
         return static_cast<cost>(input) * input_rate_ + static_cast<cost>(output) * output_rate_;
     }
     static usd rounded_up(cost c);
+    void keep(const std::shared_ptr<mock_entry>& entry);
 
     std::int64_t input_rate_, output_rate_;
-    std::size_t max_journal_;
+    std::size_t max_journal_, max_journal_bytes_, journal_bytes_ = 0;
     std::uint64_t sequence_ = 0;
     mutable std::mutex lock_;
     mutable std::condition_variable changed_cv_;

@@ -35,7 +35,7 @@ mock_shared::mock_shared(any_io_executor executor, testing::mock_options o)
       options(std::move(o)),
       clock(options.clock_ ? options.clock_ : clock::system()),
       started(clock->now()),
-      ledger(options.input_rate_, options.output_rate_, options.max_journal_),
+      ledger(options.input_rate_, options.output_rate_, options.max_journal_, options.max_journal_bytes_),
       scratch(scratch_size, '\0'),
       held(options.fixtures_.size()),
       faulted(options.fixtures_.size())

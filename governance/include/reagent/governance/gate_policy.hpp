@@ -18,7 +18,7 @@ class gate_policy {
 public:
     gate_policy();  ///< no rule: everything is allowed
     /// `{tools:{allowlist, denylist}, limits:{maxTurns, maxToolRounds}, budget:{maxCostUsd, maxTokens, softRatio}, audit:{path},
-    /// humanChannelTimeoutMs, runId, parentRunId, rootRunId, spawnDepth, allowUnknownKeys}`, all optional.
+    /// humanChannelTimeoutMs, runId, parentRunId, spawnDepth, allowUnknownKeys}`, all optional.
     /// Throws `config_error` naming `section.key[index]`; an unknown key names the nearest known one.
     static gate_policy from_json(const json& config);
 
@@ -39,6 +39,8 @@ public:
     budget_caps budget() const;
     bool has_rules() const noexcept;
     std::chrono::nanoseconds channel_timeout() const noexcept;
+    /// `runId`: the identity of runs that bring none of their own; empty when the key is absent.
+    const std::string& run_id() const noexcept;
     /// The log that `audit.path` names: the file, in memory for null, an empty handle when the key is absent. Throws `config_error`.
     audit_log open_audit(clock_ptr clock = {}) const;
 

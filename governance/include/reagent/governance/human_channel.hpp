@@ -32,8 +32,8 @@ public:
     std::string reason;
     std::string word;  ///< the decision as given, when it is `other`
 };
-/// Where questions go. Called on the run's executor; may wait as long as it likes (humanChannelTimeoutMs bounds it). It must honour
-/// cancellation: when the time is up it is cancelled and joined, and what it still answers is dropped.
-using human_channel = std::function<awaitable<human_answer>(human_event)>;
+/// Where questions go, a coroutine. Called on the run's executor; the event lives until it has ended. May wait as long as it likes
+/// (humanChannelTimeoutMs bounds it). It must honour cancellation: when the time is up it is cancelled and joined, and what it still answers is dropped.
+using human_channel = std::function<awaitable<human_answer>(const human_event&)>;
 
 }  // namespace reagent::inline v0

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace reagent::inline v0 {
@@ -24,5 +25,8 @@ private:
     struct impl;
     std::shared_ptr<const impl> impl_;
 };
+
+/// What a local reference of a schema (`#`, `#/$defs/x`) names; null when it is another kind of reference or names nothing.
+const json* schema_reference(const json& root, std::string_view reference);
 
 }  // namespace reagent::inline v0

@@ -16,7 +16,7 @@ std::uint64_t input_bound(std::uint64_t body_bytes, std::span<const message_ptr>
 /// The same without a body: the bytes an OpenAI-shaped body of this transcript and these tools would have. For providers that do not admit
 /// their attempts themselves.
 std::uint64_t input_bound(std::span<const message_ptr> messages, const tool_list& tools, std::string_view model);
-/// Most answer tokens: `max_tokens`, else the model table's maximum; empty when neither is known.
+/// Most answer tokens: `max_tokens` (0 counts as unset), else the model table's maximum; empty when neither is known.
 std::optional<std::uint64_t> output_bound(std::optional<std::uint64_t> max_tokens, std::string_view model) noexcept;
 
 }  // namespace reagent::inline v0

@@ -28,7 +28,7 @@ public:
     std::string_view id, name;     ///< tool events: call id and tool name; start: request id and model
     std::string_view payload;      ///< text, thinking: the delta; tool_args: the fragment; stop: the reason; error, reset: the message
     const json* data = nullptr;    ///< rare structured data (arguments, result, usage, done)
-    system_time at{};              ///< filled for run events
+    system_time at{};              ///< when it happened or was read; a run fills it for all its events
     /// The delta of a text event, empty for all others.
     std::string_view text() const noexcept { return kind == event_kind::text ? payload : std::string_view(); }
     /// spec/loop-and-providers.md §13.1: `{type,data,ts}`, deltas as `loop:delta`.
@@ -61,6 +61,14 @@ public:
     void set_round(std::uint32_t round) noexcept
     {
         for (event& e : events_) e.round = round;
+    }
+    /// The same with the time at which they were read.
+    void stamp(std::uint32_t round, system_time at) noexcept
+    {
+        for (event& e : events_) {
+            e.round = round;
+            e.at = at;
+        }
     }
     /// Bytes of payload kept, for back-pressure limits.
     std::size_t bytes() const noexcept { return bytes_; }

@@ -4,7 +4,9 @@
 #include <reagent/model/event.hpp>
 #include <reagent/model/generate.hpp>
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -33,6 +35,9 @@ public:
     virtual std::string_view name() const noexcept { return "custom"; }
     /// The configured model id, empty when there is none.
     virtual std::string_view model() const noexcept { return {}; }
+    /// Most answer tokens of a call that sets no `max_tokens`, as this provider is configured; empty when it adds no bound of its own. A wrapper
+    /// answers for what it wraps.
+    virtual std::optional<std::uint64_t> max_output() const noexcept { return {}; }
     /// Whether every attempt passes the request's `attempt_gate`. When false the agent admits once per call.
     virtual bool admits_attempts() const noexcept { return false; }
     /// Starts a call; nothing is sent before the first `read`. Throws `validation_error` for what is wrong before any I/O.

@@ -47,16 +47,16 @@ public:
     /// Replaces the tools by a function asked once per round.
     agent_options& tools(tool_thunk each_round) &;
     agent_options&& tools(tool_thunk each_round) && { return std::move(tools(std::move(each_round))); }
-    /// Rules every model attempt and tool call is judged by, and where decisions are written.
+    /// Rules every model attempt and tool call is judged by, and where decisions are written: to `audit`, else to the log that the rules name.
     agent_options& gate(gate_policy rules, audit_log audit = {}) &;
     agent_options&& gate(gate_policy rules, audit_log audit = {}) && { return std::move(gate(std::move(rules), std::move(audit))); }
-    /// Whom the gate asks, and how long it waits; zero waits for ever.
+    /// Whom the gate asks, and how long it waits; zero takes the policy's `channel_timeout`, and there zero waits for ever.
     agent_options& human(human_channel channel, std::chrono::nanoseconds timeout = {}) &;
     agent_options&& human(human_channel channel, std::chrono::nanoseconds timeout = {}) && { return std::move(human(std::move(channel), timeout)); }
     /// A budget of the agent; each run draws from a child of it, unless its request brings one.
     agent_options& budget(reagent::budget b) &;
     agent_options&& budget(reagent::budget b) && { return std::move(budget(std::move(b))); }
-    /// Prices that win over the model table.
+    /// Prices that win over the model table. Throws `validation_error` for one that is negative or not finite.
     agent_options& rates(const reagent::rates& r) &;
     agent_options&& rates(const reagent::rates& r) && { return std::move(rates(r)); }
     agent_options& hooks(run_hooks h) &;

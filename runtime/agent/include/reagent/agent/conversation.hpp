@@ -14,6 +14,7 @@ namespace agent_detail {
 class agent_core;
 class chat_state;
 awaitable<run_result> chat_to_end(std::shared_ptr<chat_state> chat, run_request request);
+awaitable<run_result> chat_for_handler(std::shared_ptr<chat_state> chat, run_request request);
 }
 
 /// Runs that share a history. Turns run one at a time in the order they were started. After any started turn the history is its transcript
@@ -27,13 +28,18 @@ public:
     run start(run_request turn);
     run start(std::string question) { return start(run_request(std::move(question))); }
 
-    /// One whole turn for any completion token, signature `void(error_code, run_result)`.
+    /// One whole turn, as `agent::run`.
+    awaitable<run_result> send(run_request turn);
+    awaitable<run_result> send(std::string question) { return send(run_request(std::move(question))); }
+
+    /// `send` for any completion token, as `agent::async_run`.
     template <class Token = asio::use_awaitable_t<>>
     auto async_send(run_request turn, Token&& token = {})
     {
+        check_not_empty();
         return asio::async_initiate<Token, void(error_code, run_result)>(
             [](auto handler, std::shared_ptr<agent_detail::chat_state> chat, any_io_executor ex, run_request r) {
-                start_for_handler(ex, agent_detail::chat_to_end(std::move(chat), std::move(r)), std::move(handler));
+                start_for_handler(ex, agent_detail::chat_for_handler(std::move(chat), std::move(r)), std::move(handler));
             },
             token, state_, get_executor(), std::move(turn));
     }
@@ -49,6 +55,7 @@ public:
     any_io_executor get_executor() const noexcept;
 
 private:
+    void check_not_empty() const;
     std::shared_ptr<agent_detail::chat_state> state_;
 };
 

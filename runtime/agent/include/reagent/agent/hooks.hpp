@@ -18,42 +18,51 @@
 
 namespace reagent::inline v0 {
 
-/// A hook the run waits for. Takes a coroutine function or a plain one. A hook that throws `halt_error` halts the run; anything else it
-/// throws is reported to `on_error` and never fails the run.
+/// A hook the run waits for. Takes a coroutine function or a plain one; its arguments live until it has ended, so either may take them by
+/// `const&`. A hook that throws `halt_error` halts the run; anything else it throws is reported to `on_error` and never fails the run.
 template <class R, class... Args>
 class awaited_hook {
 public:
     awaited_hook() = default;
     template <class F>
-        requires(!std::same_as<std::remove_cvref_t<F>, awaited_hook> && std::invocable<F&, Args...>)
+        requires(!std::same_as<std::remove_cvref_t<F>, awaited_hook> && std::invocable<F&, const Args&...>)
     awaited_hook(F f)
     {
-        if constexpr (std::is_same_v<std::invoke_result_t<F&, Args...>, awaitable<R>>) call_ = std::move(f);
+        if constexpr (std::is_same_v<std::invoke_result_t<F&, const Args&...>, awaitable<R>>) call_ = std::move(f);
         else call_ = plain<F>(std::move(f));
     }
     explicit operator bool() const noexcept { return call_ != nullptr; }
-    awaitable<R> operator()(Args... args) const { return call_(std::move(args)...); }
+    /// This frame owns the arguments while the hook runs. The hook must outlive the call.
+    awaitable<R> operator()(Args... args) const
+    {
+        if constexpr (std::is_void_v<R>) {
+            co_await call_(args...);
+        } else {
+            R answer = co_await call_(args...);
+            co_return answer;
+        }
+    }
 
 private:
     template <class F>
     class plain {
     public:
         explicit plain(F f) : f_(std::move(f)) {}
-        awaitable<R> operator()(Args... args) { return run(&f_, std::move(args)...); }
+        awaitable<R> operator()(const Args&... args) { return run(&f_, &args...); }
 
     private:
-        static awaitable<R> run(F* f, Args... args)
+        static awaitable<R> run(F* f, const Args*... args)
         {
             if constexpr (std::is_void_v<R>) {
-                (*f)(std::move(args)...);
+                (*f)(*args...);
                 co_return;
             } else {
-                co_return (*f)(std::move(args)...);
+                co_return (*f)(*args...);
             }
         }
         F f_;
     };
-    mutable std::function<awaitable<R>(Args...)> call_;
+    mutable std::function<awaitable<R>(const Args&...)> call_;
 };
 
 /// Where an error reported to `on_error` came from (spec/loop-and-providers.md §13.1).

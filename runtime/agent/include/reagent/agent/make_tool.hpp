@@ -24,55 +24,70 @@ struct awaited<awaitable<T>> {
     using type = T;
 };
 
+/// The arguments of a function that takes none.
+struct no_args {};
+BOOST_DESCRIBE_STRUCT(no_args, (), ())
+
 template <class Signature>
 struct tool_signature;
 template <class R, class A>
 struct tool_signature<R(A)> {
     using args = std::remove_cvref_t<A>;
-    static constexpr bool takes_context = false;
+    static constexpr bool takes_args = true, takes_context = false;
 };
 template <class R, class A>
 struct tool_signature<R(A, tool_context&)> {
     using args = std::remove_cvref_t<A>;
-    static constexpr bool takes_context = true;
+    static constexpr bool takes_args = true, takes_context = true;
+};
+template <class R>
+struct tool_signature<R()> {
+    using args = no_args;
+    static constexpr bool takes_args = false, takes_context = false;
+};
+template <class R>
+struct tool_signature<R(tool_context&)> {
+    using args = no_args;
+    static constexpr bool takes_args = false, takes_context = true;
 };
 template <class F>
 struct callable_signature;
 template <class Signature>
 struct callable_signature<std::function<Signature>> : tool_signature<Signature> {};
 
-/// Calls `f` with arguments already checked. Never a lambda: the frame keeps what it needs by value.
-template <class Args, bool TakesContext, class F>
-awaitable<json> call_described(std::shared_ptr<F> f, json raw, tool_context* context)
+/// Calls `f` with what its signature takes. `args` stays with the caller, whose frame outlives what an awaitable answer refers to.
+template <class Signature, class F, class Args>
+decltype(auto) apply_described(F& f, Args& args, tool_context& context)
 {
-    Args args{};
+    if constexpr (Signature::takes_args && Signature::takes_context) return f(std::move(args), context);
+    else if constexpr (Signature::takes_args) return f(std::move(args));
+    else if constexpr (Signature::takes_context) return f(context);
+    else return f();
+}
+
+/// Calls `f` with arguments already checked. Never a lambda: the frame keeps what it needs by value.
+template <class Signature, class F>
+awaitable<json> call_described(std::shared_ptr<F> f, const json* raw, tool_context* context)
+{
+    using args_type = typename Signature::args;
+    args_type args{};
     std::vector<std::string> problems;
-    read_described(raw, args, "", problems);
-    using answer = decltype([](F& g, Args&& a, tool_context& c) -> decltype(auto) {
-        if constexpr (TakesContext) return g(std::move(a), c);
-        else return ((void)c, g(std::move(a)));
-    }(std::declval<F&>(), std::declval<Args&&>(), std::declval<tool_context&>()));
+    read_described(*raw, args, "", problems);
+    using answer = decltype(apply_described<Signature>(*f, args, *context));
     using value_type = typename awaited<answer>::type;
     if constexpr (awaited<answer>::value) {
         if constexpr (std::is_void_v<value_type>) {
-            if constexpr (TakesContext) co_await (*f)(std::move(args), *context);
-            else co_await (*f)(std::move(args));
+            co_await apply_described<Signature>(*f, args, *context);
             co_return json();
-        } else if constexpr (TakesContext) {
-            value_type value = co_await (*f)(std::move(args), *context);
-            co_return described_to_json(value);
         } else {
-            value_type value = co_await (*f)(std::move(args));
+            value_type value = co_await apply_described<Signature>(*f, args, *context);
             co_return described_to_json(value);
         }
     } else if constexpr (std::is_void_v<value_type>) {
-        if constexpr (TakesContext) (*f)(std::move(args), *context);
-        else (*f)(std::move(args));
+        apply_described<Signature>(*f, args, *context);
         co_return json();
-    } else if constexpr (TakesContext) {
-        co_return described_to_json((*f)(std::move(args), *context));
     } else {
-        co_return described_to_json((*f)(std::move(args)));
+        co_return described_to_json(apply_described<Signature>(*f, args, *context));
     }
 }
 
@@ -87,7 +102,7 @@ std::vector<std::string> check_described(const json& raw)
 
 }  // namespace agent_detail
 
-/// A tool from a function `R f(Args)` or `R f(Args, tool_context&)`. `Args` is a struct described with BOOST_DESCRIBE_STRUCT whose fields are
+/// A tool from a function `R f(Args)`, `R f(Args, tool_context&)`, `R f()` or `R f(tool_context&)`. `Args` is a struct described with BOOST_DESCRIBE_STRUCT whose fields are
 /// strings, booleans, integers, doubles, described enums and structs, `std::optional`, `std::vector` or `json`; the schema the model sees and the
 /// check of what it sends both come from it, a bad call is answered with every bad field named. `R` is an `awaitable` of (or plainly) `json`, a
 /// string, a number, a described struct, or void. The function must outlive no run: a copy is kept. Docs of fields: `tool::doc`.
@@ -98,9 +113,7 @@ tool make_tool(std::string name, std::string description, F f)
     using args = typename signature::args;
     using callable = std::decay_t<F>;
     auto shared = std::make_shared<callable>(std::move(f));
-    tool_function run = [shared](json raw, tool_context& context) {
-        return agent_detail::call_described<args, signature::takes_context, callable>(shared, std::move(raw), &context);
-    };
+    tool_function run = [shared](const json& raw, tool_context& context) { return agent_detail::call_described<signature, callable>(shared, &raw, &context); };
     return tool::from_check(std::move(name), std::move(description), described_schema<args>(), &agent_detail::check_described<args>, std::move(run));
 }
 

@@ -27,11 +27,11 @@ public:
     /// The outcome. Precondition: `read` answered false or `close` returned.
     const run_result& result() const;
     bool finished() const noexcept;
-    /// Lets what runs finish and starts nothing more (spec/loop-and-providers.md §12.5). Sticky; before the start it stops the run at once.
+    /// Lets what runs finish and starts nothing more, no model call and no tool (spec/loop-and-providers.md §12.5). Sticky; before the start it stops the run at once.
     void stop() noexcept;
     /// Signals cancellation without waiting.
     void cancel() noexcept;
-    /// Cancels what is left and waits until nothing of the run is alive; events not read are dropped.
+    /// Cancels what is left and waits until nothing of the run is alive; events not read are dropped. A run that was never read is cancelled.
     awaitable<void> close();
 
 private:

@@ -4,6 +4,7 @@
 #include <reagent/base/error.hpp>
 #include <reagent/base/json.hpp>
 #include <reagent/base/log_sink.hpp>
+#include <reagent/governance/budget.hpp>
 #include <reagent/model/generate.hpp>
 
 #include <cstdint>
@@ -52,18 +53,21 @@ public:
     steady_time deadline = steady_time::max();
     clock_ptr clock;
     log_sink log;
+    reagent::budget budget;  ///< of the run: what a tool spends on models of its own comes from it, or from a `child`; empty when the run has none
 };
 
-using tool_function = std::function<awaitable<json>(json args, tool_context& context)>;
+/// What a tool runs, a coroutine: both arguments live until it has ended, so it may take `args` by value or by `const&`.
+using tool_function = std::function<awaitable<json>(const json& args, tool_context& context)>;
 /// Every problem of the arguments, in the order of spec/tools.md §1.3; empty when they will do. `args` is an object.
 using args_check = std::function<std::vector<std::string>(const json& args)>;
 
-/// Outcome of one invocation (spec/tools.md §2).
+/// Where a part of an answer comes from, for citations.
 class tool_source {
 public:
     tool_source() = default;
     std::string url, title, snippet, date;
 };
+/// Outcome of one invocation (spec/tools.md §2).
 class tool_result {
 public:
     tool_result() = default;

@@ -60,6 +60,7 @@ public:
     std::size_t offset;           ///< byte of the arguments where reading stopped
     call_state state = call_state::open;
     std::string reason;           ///< of a denial
+    unsigned in_a_row = 0;        ///< how often the same call was made in an unbroken row of rounds, this one included; known after `close_judging`
 };
 
 /// The logic of turns without I/O: which step comes next, every terminal condition, the guards, sealing. `agent` drives it; so may any other
@@ -89,6 +90,8 @@ public:
     void judge_unknown(std::size_t i);
     /// Marks a denial; guards count it in `close_judging`.
     void judge_denied(std::size_t i, std::string reason);
+    /// Takes back the judgement of all calls after `i`, at which a halt ended the judging: they take the marker of the ending.
+    void forget_after(std::size_t i);
     /// Applies the denial and identical-call guards in call order. False: one tripped, no call may start.
     bool close_judging();
     /// Calls whose repetition the guard noticed in this batch, when it only warns.
@@ -130,7 +133,7 @@ private:
     round_step pause(generate_result& result);
     round_step open_batch(generate_result& result);
     bool answer_malformed();
-    void forget_after(std::size_t i);
+    std::string with_note(std::size_t i, std::string text) const;
     void push_answer(std::size_t i, std::string text);
     bool count_failure(const tool_call& call);
     void count_success() noexcept;
@@ -159,13 +162,5 @@ private:
     bool temperature_dropped_ = false;
     std::optional<thinking_status> thinking_;
 };
-
-namespace agent_detail {
-/// Name and arguments as the failure guard compares them: insertion order, numbers by value (`1.0` is `1`).
-std::string failure_fingerprint(const tool_call& call);
-/// Name and canonical arguments as the identical-call guard compares them.
-std::string call_fingerprint(const tool_call& call);
-bool is_blank(std::string_view text) noexcept;
-}  // namespace agent_detail
 
 }  // namespace reagent::inline v0

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace reagent::inline v0::testing {
@@ -19,8 +20,10 @@ public:
     enum class action : std::uint8_t {
         request, send, trickle, forever, gate, half_close, reset, close, stall, stop_reading, read_again, repeat
     };
-    struct step {
-        action what = action::stall;
+    class step {
+    public:
+        explicit step(action a, std::string b = {}) : what(a), bytes(std::move(b)) {}
+        action what;
         std::string bytes;  ///< to send, or the gate's name
     };
 
@@ -54,14 +57,16 @@ public:
 private:
     byte_script& add(action what, std::string bytes = {})
     {
-        steps_.push_back({what, std::move(bytes)});
+        steps_.emplace_back(what, std::move(bytes));
         return *this;
     }
     std::vector<step> steps_;
 };
 
 /// One request as it came: the head with its blank line, and the body after chunk decoding.
-struct byte_request {
+class byte_request {
+public:
+    byte_request() = default;
     std::string head;
     std::string body;
     /// `POST`, `/v1/chat/completions`, and a header's value by its name in any case (empty when absent).
@@ -73,7 +78,9 @@ struct byte_request {
 enum class byte_end : std::uint8_t { open, fin, reset, ours };
 
 /// What one connection saw.
-struct byte_connection {
+class byte_connection {
+public:
+    byte_connection() = default;
     std::vector<byte_request> requests;
     std::size_t received = 0;             ///< bytes
     std::size_t sent = 0;                 ///< bytes the kernel took
@@ -82,7 +89,9 @@ struct byte_connection {
 };
 
 /// What happened on all connections, in order: `0 accept`, `0 request`, `1 accept`, `0 gate:go`, `0 fin`, `0 done` …
-struct byte_log {
+class byte_log {
+public:
+    byte_log() = default;
     std::vector<byte_connection> connections;
     std::vector<std::string> events;
     bool saw(std::string_view event) const noexcept;
@@ -94,7 +103,8 @@ struct byte_log {
 
 /// A loopback server that misbehaves on purpose: each connection plays a script, everything seen is logged. On a context shared with the test it is
 /// deterministic and its pending accept counts as work, so `stop()` it before expecting `run()` to return. On a thread of its own it is
-/// independent of the client's context. Public members may be called from any thread; the destructor stops, and joins an own thread.
+/// independent of the client's context. Public members may be called from any thread; the destructor stops, and joins an own thread. On a
+/// context shared with the test it belongs to that context's thread, or to a time when nothing runs it.
 class byte_server {
 public:
     /// The i-th connection plays `scripts[i]`, later ones the last.

@@ -22,6 +22,8 @@ public:
     std::string method, path;
     std::vector<std::pair<std::string, std::string>> headers;  ///< lower-case names; credentials read `***`
     std::string body;
+    bool body_dropped = false;  ///< the journal outgrew `mock_options::max_journal_bytes`, and `body` is empty now
+    std::size_t body_bytes = 0;  ///< what a dropped body had
     std::string model;
     bool stream = false;
     std::int64_t fixture = -1;  ///< which answered, -1 for none
@@ -72,6 +74,8 @@ public:
     mock_options& on_entry(std::function<void(const mock_entry&)> f) { return on_entry_ = std::move(f), *this; }
     /// Entries kept in memory for `GET /__journal`; the oldest are dropped.
     mock_options& max_journal(std::size_t n) { return max_journal_ = n, *this; }
+    /// Bytes of request bodies kept with them; over that the oldest answered requests lose theirs, and their lines say `body_dropped`.
+    mock_options& max_journal_bytes(std::size_t n) { return max_journal_bytes_ = n, *this; }
     /// Largest request body taken, else 413.
     mock_options& max_body(std::size_t n) { return max_body_ = n, *this; }
     /// Paces answers; the real clock unless a test hands in a manual one.
@@ -86,7 +90,7 @@ public:
     usd input_rate_ = usd::from_nanos(1'000'000'000), output_rate_ = usd::from_nanos(1'000'000'000);
     std::uint64_t default_max_tokens_ = 16'384;
     std::function<void(const mock_entry&)> on_entry_;
-    std::size_t max_journal_ = 10'000;
+    std::size_t max_journal_ = 10'000, max_journal_bytes_ = std::size_t{64} << 20;
     std::size_t max_body_ = std::size_t{64} << 20;
     clock_ptr clock_;
 };
@@ -97,7 +101,8 @@ void parse_fault_rates(std::string_view text, mock_options& options);
 /// A provider server on loopback: the OpenAI chat wire as JSON and as event stream, answers by fixtures, faults on demand. One thread, plain sockets,
 /// tens of thousands of open streams. `POST /v1/chat/completions`, `GET /v1/models`, `GET /health`, `GET /__journal` (JSON lines), `GET /__stats`.
 /// Runs on the executor given (single-threaded; its accept counts as work until `stop`) or on a thread of its own, which the destructor joins.
-/// Members may be called from any thread. Construction throws `error` when the port cannot be had.
+/// Members may be called from any thread; on an executor given, the destructor belongs to its thread, or to a time when nothing runs it.
+/// Construction throws `error` when the port cannot be had.
 class mock_server {
 public:
     mock_server(any_io_executor ex, mock_options options);

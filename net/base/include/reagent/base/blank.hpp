@@ -2,10 +2,10 @@
 #include <array>
 #include <string_view>
 
-namespace reagent::inline v0::builtins_detail {
+namespace reagent::inline v0 {
 
 /// Empty after trimming by the set of spec/tools.md §0 (ECMAScript white space and line terminators, here in UTF-8).
-inline bool is_blank(std::string_view text)
+inline bool is_blank(std::string_view text) noexcept
 {
     static constexpr std::array<std::string_view, 20> wide{"\u00A0", "\u1680", "\u2000", "\u2001", "\u2002", "\u2003", "\u2004", "\u2005", "\u2006", "\u2007",
         "\u2008", "\u2009", "\u200A", "\u2028", "\u2029", "\u202F", "\u205F", "\u3000", "\uFEFF", " "};
@@ -26,4 +26,4 @@ inline bool is_blank(std::string_view text)
     return true;
 }
 
-}  // namespace reagent::inline v0::builtins_detail
+}  // namespace reagent::inline v0
