@@ -100,7 +100,8 @@ struct http_exchange::impl final : deadline_entry, net_detail::pool_waiter {
     void fail(errc what, std::string_view text, error_code cause = {});
     void raise_failure() const;
     std::string label() const;
-    bool may_retry() const noexcept { return reused && received == 0 && failure == errc::transport_failed; }
+    bool died_unused() const noexcept { return reused && received == 0 && failure == errc::transport_failed; }
+    bool may_retry() const noexcept { return request.resend && died_unused(); }
 
     std::shared_ptr<http_client::impl> client;
     http_request request;  // its views are not touched once the head has come
@@ -119,7 +120,8 @@ struct http_exchange::impl final : deadline_entry, net_detail::pool_waiter {
     net_detail::direction wanted = net_detail::direction::read;
     bool waiting = false;
     bool has_slot = false, reused = false;
-    bool more_likely = false;  // the last read filled the buffer
+    bool more_likely = false;  // the last read filled the buffer, or has an end behind its bytes
+    bool unsent = false;       // a part of the request waits, or was given up for an answer that came before
     bool finished = false;
 
     net_detail::response_reader reader;

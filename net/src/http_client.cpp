@@ -66,7 +66,8 @@ awaitable<http_exchange> open_exchange(std::shared_ptr<http_client::impl> client
         x->expired = errc::deadline;
         x->throw_timeout();
     }
-    if (x->take_idle()) {
+    const bool warm = !x->request.fresh && x->take_idle();
+    if (warm) {
         // The answers of one turn of the loop are all read before the next requests leave, so that those leave together: a peer on this machine is
         // woken once a turn instead of once a request, which halves the CPU of a call at 64 in flight.
         co_await asio::post(client->executor, asio::use_awaitable);
@@ -81,17 +82,22 @@ awaitable<http_exchange> open_exchange(std::shared_ptr<http_client::impl> client
         x->enter(http_exchange::impl::phase_kind::send, client->time->now());
         bool all_sent = x->send(client->head_buffer, request_left);
         while (!all_sent) {
+            // A peer may answer before it has read the whole body, and then read no more of it (RFC 9112, section 9.5).
+            const bool watching = x->wanted == net_detail::direction::write && x->tail.empty();
             {
                 const waiting_mark mark(*x);
                 error_code ignored;
-                co_await x->link->wire->ready(x->wanted, ignored);
+                if (watching) co_await x->link->wire->ready_either(ignored);
+                else co_await x->link->wire->ready(x->wanted, ignored);
             }
             const auto state = co_await asio::this_coro::cancellation_state;
             x->after_wait(state.cancelled());
             x->moved = client->time->now();
+            if (watching) x->receive();
+            if (x->reader.head_done() || x->reader.failed()) break;
             all_sent = x->send(x->tail, request_left);
         }
-        x->enter(http_exchange::impl::phase_kind::head, x->moved);
+        if (!x->reader.head_done()) x->enter(http_exchange::impl::phase_kind::head, x->moved);
         x->wanted = net_detail::direction::read;
         while (!x->reader.head_done() && !x->reader.failed()) {
             if (!x->more_likely) {

@@ -61,7 +61,7 @@ void http_exchange::impl::raise_failure() const
 {
     if (failure == errc{}) return;
     const bool retryable = failure == errc::transport_failed || failure == errc::stream_truncated;
-    throw transport_error(failure, label() + ": " + failure_text, retryable, failure_cause);
+    throw transport_error(failure, label() + ": " + failure_text, retryable, failure_cause, died_unused());
 }
 
 // For the second try on a fresh connection: nothing of an answer has come.
@@ -73,7 +73,7 @@ void http_exchange::impl::start_over() noexcept
     failure_text.clear();
     failure_cause = {};
     body_sent = 0;
-    more_likely = false;
+    more_likely = unsent = false;
 }
 
 // True when all is written, or when the peer takes no more (its answer may be there all the same); false when it has to wait.
@@ -87,6 +87,7 @@ bool http_exchange::impl::send(std::string_view head, bool* request_left)
             std::string rest(head.substr(head_sent));  // `head` may be `tail` itself
             tail = std::move(rest);
             wanted = r.wanted;
+            unsent = true;
             return false;
         }
         if (r.status != io_status::ok) {
@@ -100,6 +101,7 @@ bool http_exchange::impl::send(std::string_view head, bool* request_left)
         if (head_sent < head.size() || body_sent < body.size()) moved = client->time->now();
     }
     tail.clear();
+    unsent = false;
     return true;
 }
 
@@ -118,7 +120,7 @@ bool http_exchange::impl::pull(char* buffer, std::size_t size)
     std::size_t n = unparsed.size();
     std::memcpy(buffer, unparsed.data(), n);
     const io_result r = link->wire->try_read(buffer + n, size - n);
-    more_likely = r.status == io_status::ok && r.bytes == size - n;
+    more_likely = r.status == io_status::ok && (r.bytes == size - n || r.more);
     wanted = r.wanted;
     switch (r.status) {
     case io_status::would_block: return false;
@@ -149,7 +151,7 @@ bool http_exchange::impl::pull(char* buffer, std::size_t size)
         if (failure == errc{}) fail(reader.failure(), reader.failure_text());
         client->deadlines.unlink(*this);
     } else if (reader.done()) {
-        release(reader.keep_alive() && !left_over && expired == errc{});
+        release(reader.keep_alive() && !left_over && !unsent && expired == errc{});
     }
     return true;
 }
@@ -239,7 +241,8 @@ body_end http_exchange::ended() const noexcept
 {
     const impl& x = *impl_;
     if (x.failure != errc{} || x.expired != errc{}) return body_end::aborted;
-    if (x.reader.done() && x.pending.empty()) return body_end::complete;
+    // A coding that has not come to its end is a cut, which the next read tells.
+    if (x.reader.done() && x.pending.empty() && (!x.decoder || x.decoder->ended())) return body_end::complete;
     return x.finished ? body_end::aborted : body_end::open;
 }
 

@@ -93,6 +93,10 @@ void check_host(std::string_view host)
 
 void check_request(const http_request& request)
 {
+    const http_limits& limits = request.limits;
+    const auto negative = [](std::chrono::nanoseconds d) { return d.count() < 0; };
+    if (negative(limits.connect) || negative(limits.first_byte) || negative(limits.idle))
+        throw validation_error("[http] the limits connect, first_byte and idle must not be negative; zero is off");
     if (!is_token(request.method) || same_name(request.method, "connect"))
         throw validation_error("[http] the method must be an HTTP token other than CONNECT");
     check_target(request.target.target());

@@ -1,6 +1,8 @@
 #include "socket_link.hpp"
 
+#include <boost/asio/deferred.hpp>
 #include <boost/asio/error.hpp>
+#include <boost/asio/experimental/parallel_group.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
@@ -76,6 +78,7 @@ public:
     }
 
     awaitable<void> ready(direction d, error_code& ec) override { return link_->ready(d, ec); }
+    awaitable<void> ready_either(error_code& ec) override { return link_->ready_either(ec); }
     void cancel() noexcept override { link_->cancel(); }
 
 private:
@@ -131,6 +134,14 @@ awaitable<void> socket_link::ready(direction d, error_code& ec)
 {
     return descriptor_.async_wait(d == direction::read ? asio::posix::descriptor_base::wait_read : asio::posix::descriptor_base::wait_write,
                                   asio::redirect_error(asio::use_awaitable, ec));
+}
+
+awaitable<void> socket_link::ready_either(error_code& ec)
+{
+    auto race = asio::experimental::make_parallel_group(descriptor_.async_wait(asio::posix::descriptor_base::wait_read, asio::deferred),
+                                                        descriptor_.async_wait(asio::posix::descriptor_base::wait_write, asio::deferred));
+    const auto [order, read_ec, write_ec] = co_await race.async_wait(asio::experimental::wait_for_one(), asio::use_awaitable);
+    ec = order[0] == 0 ? read_ec : write_ec;
 }
 
 void socket_link::cancel() noexcept

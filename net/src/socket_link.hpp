@@ -17,6 +17,7 @@ public:
     error_code begin_connect(const ip_address& to, std::uint16_t port);
     error_code connect_result() noexcept;
     awaitable<void> ready(direction d, error_code& ec);
+    awaitable<void> ready_either(error_code& ec);
     void cancel() noexcept;
     int fd() noexcept { return descriptor_.native_handle(); }
 

@@ -165,6 +165,7 @@ public:
         }
         r.status = io_status::ok;
         r.bytes = total;
+        r.more = later_.has_value();
         return r;
     }
 
@@ -221,6 +222,7 @@ public:
 
     std::string failure_text() const override { return failure_; }
     awaitable<void> ready(direction d, error_code& ec) override { return link_->ready(d, ec); }
+    awaitable<void> ready_either(error_code& ec) override { return link_->ready_either(ec); }
     void cancel() noexcept override { link_->cancel(); }
 
 private:

@@ -23,6 +23,7 @@ struct io_result {
     std::size_t bytes = 0;
     direction wanted = direction::read;
     error_code error;
+    bool more = false;  ///< with `ok` of a read: another try answers at once, though the socket may show nothing
 };
 
 /// A connected byte stream that never blocks: try, and if it would block wait for readiness and try again. One waiter at a time.
@@ -43,6 +44,8 @@ public:
     virtual std::string failure_text() const { return {}; }
     /// Waits until `d` may succeed; never throws by itself. Cancellation: terminal. `cancel` ends the wait with `operation_aborted`.
     virtual awaitable<void> ready(direction d, error_code& ec) = 0;
+    /// As `ready` for whichever of the two directions comes first.
+    virtual awaitable<void> ready_either(error_code& ec) = 0;
     virtual void cancel() noexcept = 0;
 };
 

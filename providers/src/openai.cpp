@@ -8,8 +8,6 @@ namespace providers_detail {
 
 openai_provider::openai_provider(http_client http, openai_options options) : http_(std::move(http)), options_(std::move(options)), codec_(options_.codec())
 {
-    const generate_request probe;
-    static_cast<void>(codec_.plan(probe));  // thinking and thinkingMode exclude each other, said at construction
     if (codec_.key_in_clear()) warn("the API key travels in the clear to " + codec_.endpoint().authority() + "; use https");
 }
 

@@ -1,6 +1,8 @@
 #include "openai_call.hpp"
 
 #include <reagent/base/error.hpp>
+#include <reagent/base/untrusted_text.hpp>
+#include <reagent/base/with_deadline.hpp>
 #include <reagent/model/attempt_bound.hpp>
 
 #include <algorithm>
@@ -11,6 +13,17 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
+
+bool went_stale(const std::exception_ptr& failure)
+{
+    try {
+        std::rethrow_exception(failure);
+    } catch (const transport_error& e) {
+        return e.stale();
+    } catch (...) {
+        return false;
+    }
+}
 
 std::string ms_text(nanoseconds d)
 {
@@ -46,7 +59,9 @@ void openai_call::begin()
     idle_ = own.idle.or_else(o.idle().or_else(std::chrono::seconds(600)));
     const nanoseconds total = own.total.or_else(o.total().or_else(nanoseconds(0)));
     deadline_ = own.deadline;
-    if (total.count() > 0) deadline_ = std::min(deadline_, began_ + std::chrono::duration_cast<duration>(total));
+    // A negative rest of somebody's time is over at once.
+    if (total.count() < 0) deadline_ = began_;
+    else if (total.count() > 0 && began_ < steady_time::max() - total) deadline_ = std::min(deadline_, began_ + total);
 }
 
 attempt_info openai_call::describe() const
@@ -71,6 +86,9 @@ http_request openai_call::make_request() const
     r.limits.deadline = deadline_;
     // A stream is bounded event by event, a JSON body by the decoder, whatever the request asked for.
     r.limits.max_body = plan_.stream ? 0 : o.limits().max_body;
+    // Each request that leaves has been admitted: the client does not send a second one by itself.
+    r.resend = false;
+    r.fresh = resent_;
     return r;
 }
 
@@ -99,7 +117,10 @@ awaitable<void> openai_call::step(event_batch* batch)
         try {
             if (request_.gate != nullptr && !request_.gate->open()) {
                 attempt_info info = describe();
-                permit granted = co_await request_.gate->admit(std::move(info));
+                awaitable<permit> admitted = request_.gate->admit(std::move(info));
+                // The wait for admission counts against the call's time, too.
+                if (deadline_ != steady_time::max()) admitted = with_deadline<permit>(owner_->http_.clock(), deadline_, std::move(admitted), "the call");
+                permit granted = co_await std::move(admitted);
                 permit_ = std::move(granted);
             }
             unsettled_ = true;
@@ -108,8 +129,16 @@ awaitable<void> openai_call::step(event_batch* batch)
         } catch (...) {
             broken = std::current_exception();
         }
+        if (broken && unsettled_ && !resent_ && went_stale(broken)) {
+            // As if sent for the first time, but on a connection of its own, and admitted anew: what left may have been charged.
+            resent_ = true;
+            close();
+            settle();
+            co_return;
+        }
         if (broken) {
-            failure_ = unsettled_ ? in_our_words(broken) : broken;  // the gate's own errors keep their words
+            // The gate's own errors keep their words, but the call's deadline reads the same wherever it strikes.
+            failure_ = unsettled_ || late(broken) ? in_our_words(broken) : broken;
             turn_ = turn::failed;
             close();
             settle();
@@ -189,8 +218,8 @@ openai_call::turn openai_call::on_result()
     t.connect = exchange_->connect_time();
     t.first_byte = exchange_->first_byte_time();
     t.total = owner_->http_.clock()->now() - began_;
+    close();  // before the budget lets the next one in: to the server this request must be over
     settle();
-    close();
     generate_result& result = response_->answer().result();
     result.timings = t;
     result.attempts = attempts_;
@@ -208,8 +237,8 @@ openai_call::turn openai_call::on_failure()
 {
     provider_error e = response_->answer().take_failure();
     const std::string said = response_->service_message();
-    settle();
     close();
+    settle();
     if (temperature_.refused(e.status, said)) {
         owner_->warn_once(owner_->said_temperature_, "the model takes no temperature; it is left out");
         return turn::again;
@@ -223,6 +252,12 @@ openai_call::turn openai_call::on_failure()
     redact(e);
     failure_ = std::make_exception_ptr(std::move(e));
     return turn::failed;
+}
+
+/// The call's own deadline, not one of the gate's.
+bool openai_call::late(const std::exception_ptr& failure) const
+{
+    return code_of(failure) == errc::deadline && owner_->http_.clock()->now() >= deadline_;
 }
 
 void openai_call::settle() noexcept
@@ -256,6 +291,10 @@ std::exception_ptr openai_call::in_our_words(const std::exception_ptr& failure) 
         return failure;
     } catch (const provider_error&) {
         return failure;
+    } catch (const validation_error&) {
+        return failure;  // what we were given is at fault, not the way to the service
+    } catch (const config_error&) {
+        return failure;
     } catch (const error& e) {
         if (e.code() != condition::timeout) {
             provider_error out = transport_failure(e);
@@ -279,21 +318,19 @@ std::exception_ptr openai_call::in_our_words(const std::exception_ptr& failure) 
 void openai_call::redact(provider_error& e) const
 {
     const std::string_view key = owner_->codec_.options().key.reveal();
-    constexpr std::size_t shortest = 8;  // shorter keys are local stand-ins and common words
-    if (key.size() < shortest) return;
-    const auto clean = [&](std::string text) {
-        for (std::size_t at = text.find(key); at != std::string::npos; at = text.find(key, at)) text.replace(at, key.size(), "***");
-        return text;
-    };
-    if (e.body) e.body = clean(std::move(*e.body));
-    if (e.message().find(key) == std::string::npos) return;
-    provider_error out(static_cast<errc>(e.code().value()), clean(e.message()), e.retryable());
+    if (e.body) e.body = hide_secret(*e.body, key);
+    std::string message = hide_secret(e.message(), key);
+    if (message == e.message()) return;
+    provider_error out(static_cast<errc>(e.code().value()), std::move(message), e.retryable());
+    out.cause = e.cause;
     out.status = e.status;
     out.bound = std::move(e.bound);
     out.event = std::move(e.event);
     out.body = std::move(e.body);
     out.retry_after = e.retry_after;
     out.partial = std::move(e.partial);
+    out.request_id = std::move(e.request_id);
+    out.rate_limit = e.rate_limit;
     out.attempts = e.attempts;
     e = std::move(out);
 }

@@ -68,6 +68,7 @@ private:
     void close() noexcept;
     /// The exception for a failure before or inside the response, in the provider's words.
     std::exception_ptr in_our_words(const std::exception_ptr& failure) const;
+    bool late(const std::exception_ptr& failure) const;
     void redact(provider_error& e) const;
 
     std::shared_ptr<openai_provider> owner_;
@@ -85,6 +86,7 @@ private:
     std::chrono::nanoseconds idle_{0};
     std::optional<usage> observed_;
     unsigned attempts_ = 0;
+    bool resent_ = false;  // a reused connection went stale under the request: once a call
     int status_ = 0;
     turn turn_ = turn::again;
     bool request_left_ = false, unsettled_ = false, begun_ = false;

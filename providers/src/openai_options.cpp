@@ -36,7 +36,7 @@ openai_options openai_options::from_json(const json& j)
     static constexpr std::array<std::string_view, 16> known = {"apiKey", "model", "baseUrl", "legacyMaxTokens", "thinking", "thinkingMode", "temperature", "maxTokens",
                                                                "exposeErrorBody", "exposeMalformedArgs", "timeoutMs", "deadlineMs", "connectTimeoutMs",
                                                                "headersTimeoutMs", "streamUsage", "systemRole"};
-    if (!j.is_object()) bad("options", "an object", j);
+    if (!j.is_object()) throw validation_error(prefixed(component, "options must be an object; got " + std::string(j.type_name())));
     for (const auto& [key, value] : j.as_object()) {
         if (std::find(known.begin(), known.end(), key) != known.end()) continue;
         std::string names;
@@ -49,7 +49,12 @@ openai_options openai_options::from_json(const json& j)
         const json& v = j[key];
         if (!v.is_null()) use(v);
     };
-    when("apiKey", [&](const json& v) { out.codec_.key = secret(text(v, "apiKey")); });
+    when("apiKey", [&](const json& v) {
+        // Whatever was meant to be a key is never shown. An empty one is none: local servers need none.
+        const std::string* key = v.get_string();
+        if (key == nullptr) throw validation_error(prefixed(component, "apiKey must be a string; got " + std::string(v.type_name())));
+        out.codec_.key = secret(*key);
+    });
     when("model", [&](const json& v) { out.codec_.model = text(v, "model"); });
     when("baseUrl", [&](const json& v) { out.codec_.base_url = url::parse_or_throw(text(v, "baseUrl"), prefixed(component, "baseUrl")); });
     when("legacyMaxTokens", [&](const json& v) { out.codec_.legacy_max_tokens = flag(v, "legacyMaxTokens"); });

@@ -1,5 +1,6 @@
 #include <reagent/base/json.hpp>
 #include <reagent/base/untrusted_text.hpp>
+#include <reagent/base/utf8.hpp>
 #include <reagent/providers/response_decoder.hpp>
 
 #include <algorithm>
@@ -70,11 +71,24 @@ provider_error body_too_large(std::uint64_t limit)
     return named(errc::body_too_large, "body-too-large", "the response body passes the limit of " + std::to_string(limit) + " bytes");
 }
 
+provider_error stream_too_large(std::uint64_t limit)
+{
+    return named(errc::body_too_large, "body-too-large", "the text and tool calls of the stream pass the limit of " + std::to_string(limit) + " bytes");
+}
+
+/// The transport names itself at the front of its sentence; ours does so here.
+std::string_view without_component(std::string_view said) noexcept
+{
+    for (const std::string_view inner : {std::string_view("[http] "), std::string_view("[resolver] ")})
+        if (said.starts_with(inner)) said.remove_prefix(inner.size());
+    return said;
+}
+
 /// The errors of sizes and codings, which sending again does not cure.
 std::optional<provider_error> final_failure(const error& failure)
 {
     const error_code code = failure.code();
-    const auto make = [&](errc c, std::string_view bound) { return named(c, bound, failure.message()); };
+    const auto make = [&](errc c, std::string_view bound) { return named(c, bound, without_component(failure.message())); };
     if (code == errc::body_too_large) return make(errc::body_too_large, "body-too-large");
     if (code == errc::headers_too_large) return make(errc::headers_too_large, "headers-too-large");
     if (code == errc::event_too_large) return make(errc::event_too_large, "event-too-large");
@@ -89,8 +103,9 @@ provider_error transport_failure(const error& failure)
     if (auto known = final_failure(failure)) return std::move(*known);
     const error_code code = failure.code();
     const errc kept = code.category() == error_category() ? static_cast<errc>(code.value()) : errc::transport_failed;
-    provider_error e(kept, prefixed(component, failure.message()), code != errc::tls_failed);
+    provider_error e(kept, prefixed(component, without_component(failure.message())), failure.retryable());
     e.bound = "transport";
+    if (const auto* broken = dynamic_cast<const transport_error*>(&failure)) e.cause = broken->cause();
     return e;
 }
 
@@ -160,6 +175,7 @@ decode_state response_decoder::feed_stream(std::string_view bytes, event_batch* 
     sse_event e;
     while (events_.next(e)) {
         const decode_state s = answer_.on_event(e.data, e.type, out);
+        if (s == decode_state::more && answer_.held_bytes() > limits_.max_stream) return set(answer_.fail(stream_too_large(limits_.max_stream), true));
         if (s == decode_state::more) continue;
         whole_ = s == decode_state::done;
         return set(s);
@@ -200,6 +216,9 @@ decode_state response_decoder::end(body_end how, event_batch* out)
 decode_state response_decoder::broken(const error& failure, event_batch* out)
 {
     if (state_ != decode_state::more) return state_;
+    const bool unreadable = final_failure(failure).has_value();
+    // The status is the verdict, also when its page cannot be read.
+    if (mode_ == mode::failure && unreadable) return finish_body(out);
     if (failure.code() == errc::bad_encoding) {
         const std::string coding = untrusted_text(fields_->get("content-encoding"), 40);
         return set(answer_.fail(named(errc::bad_encoding, "bad-encoding", "content coding " + coding + " is not supported, or its data is corrupt"), mode_ == mode::stream));
@@ -211,14 +230,15 @@ decode_state response_decoder::broken(const error& failure, event_batch* out)
 decode_state response_decoder::finish_body(event_batch* out)
 {
     if (mode_ == mode::failure) {
-        http_failure f(component, status_, header_lookup(fields_, &get), body_, now_, expose_error_body_);
+        http_failure f(component, status_, header_lookup(fields_, &get), body_, now_, expose_error_body_, answer_.key());
         service_message_ = std::move(f.service_message);
         return set(answer_.fail(std::move(f.error), false));
     }
     if (html_) {
-        provider_error e(errc::invalid_json, prefixed(component, "Invalid JSON response: " + untrusted_text(body_, 200)), body_.empty());
+        provider_error e(errc::invalid_json, prefixed(component, "Invalid JSON response: " + answer_.quoted(body_, 200)), body_.empty());
         e.bound = "invalid-json";
         e.status = status_;
+        if (expose_error_body_) e.body = repair_utf8(body_);
         return set(answer_.fail(std::move(e), false));
     }
     if (body_.starts_with(byte_order_mark)) body_.erase(0, byte_order_mark.size());

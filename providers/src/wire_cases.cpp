@@ -130,7 +130,10 @@ json decode_openai(const json& in)
         }
         decoder.feed(plain, nullptr);
     }
-    if (decoder.state() == decode_state::more) decoder.end(how_it_ended(end, fields, received), nullptr);
+    if (decoder.state() == decode_state::more) {
+        const body_end how = how_it_ended(end, fields, received);
+        decoder.end(coding->ended() ? how : body_end::aborted, nullptr);  // framing that ends before the coding does is a cut
+    }
     if (decoder.state() == decode_state::failed) throw decoder.answer().take_failure();
     const thinking_signal seen = decoder.answer().thinking_seen();
     generate_result result = decoder.take_result();

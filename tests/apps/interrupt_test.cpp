@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 
 #include <csignal>
+#include <filesystem>
+#include <thread>
 
 namespace reagent::apps_test {
 namespace {
@@ -24,7 +26,7 @@ TEST(Interrupt, TheFirstCancelsAndTheResultIsStillPrinted)
     const program_result r = p.wait();
     EXPECT_EQ(r.status, 1) << r.err;
     EXPECT_THAT(r.out, ::testing::EndsWith("\n"));
-    EXPECT_THAT(r.err, ::testing::HasSubstr("reagent run: cancelled"));
+    EXPECT_EQ(r.err, "reagent run: cancelled\n");
 }
 
 TEST(Interrupt, TheJsonHoldsTheTranscript)
@@ -44,6 +46,27 @@ TEST(Interrupt, TheJsonHoldsTheTranscript)
     EXPECT_EQ(out["error"], json("cancelled"));
     EXPECT_EQ(out["msgs"].size(), 3U);
     EXPECT_EQ(out["msgs"][2]["content"], json("noted"));
+}
+
+std::ptrdiff_t open_files(pid_t id)
+{
+    std::error_code gone;
+    return std::distance(std::filesystem::directory_iterator("/proc/" + std::to_string(id) + "/fd", gone), std::filesystem::directory_iterator());
+}
+
+TEST(Interrupt, TheDemoCancelsItsAgentsAndSaysSo)
+{
+    program p({"demo", "--agents", "2000"});
+    p.start();
+    // With this many sockets its agents are at work.
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (open_files(p.id()) < 100 && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+    p.signal(SIGINT);
+    const program_result r = p.wait();
+    EXPECT_EQ(r.status, 1);
+    EXPECT_EQ(r.out, "");
+    ASSERT_EQ(r.messages().size(), 1U) << r.err;
+    EXPECT_THAT(r.err, ::testing::HasSubstr("reagent demo: interrupted: "));
 }
 
 }  // namespace interrupt_test

@@ -33,6 +33,7 @@ TEST(Usage, BadCommandLinesAreOneLineAndStatusTwo)
         {{"tools", "show", "calculat"}, "did you mean \"calculate\"?"},
         {{"tools", "invoke", "think", "{"}, "ARGS: not JSON at byte"},
         {{"tools", "invoke"}, "name a tool"},
+        {{"tools", "invoke", "nosuch"}, "there is no tool \"nosuch\""},
         {{"tools", "invoke", "think", "@/no/such/file"}, "/no/such/file: cannot be read"},
         {{"tools", "invoke", "current_time", "{}", "--options", "{\"defaultTimeZone\":\"Mars/Base\"}"}, "Mars/Base"},
         {{"provider", "decode", "/no/such/file"}, "/no/such/file: cannot be read"},

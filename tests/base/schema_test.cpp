@@ -95,6 +95,21 @@ TEST(JsonSchema, LongNamesAreNotGivenToTheNameMatcher)
     EXPECT_THAT(s.violations(json::object().set(std::string(256, 'x'), 1)), IsEmpty());
 }
 
+TEST(JsonSchema, PatternsOfNamesCannotBeDrivenIntoExponentialTime)
+{
+    const auto problem = [](const std::string& pattern) {
+        std::string out;
+        const json schema = json::object().set("patternProperties", json::object().set(pattern, json::object()));
+        return json_schema::compile(schema, out).has_value() ? std::string() : out;
+    };
+    for (const char* fine : {"^x-", "^[a-z_*+(]+$", "^(foo|bar)$", ".*", "^a{2,5}$", "^\\(a\\)*$"}) EXPECT_EQ(problem(fine), "") << fine;
+    for (const char* bad : {"^(a+)+$", "^(a|a)*$", "(x)+", "^(a|aa)+$", "(aa|a|\\\\)*", "(a|a)(a|a)", "a*a*", "a?a?a", ".*=.*", "((a))"})
+        EXPECT_THAT(problem(bad), testing::HasSubstr("one repetition")) << bad;
+    EXPECT_NE(problem("a(?=b)"), "");
+    EXPECT_NE(problem("(a)\\1"), "");
+    EXPECT_NE(problem("("), "");
+}
+
 TEST(JsonSchema, NumbersBeyond64BitsAreStillNumbers)
 {
     EXPECT_THAT(check(R"({"type":"number"})", "1e400"), IsEmpty());

@@ -99,6 +99,21 @@ TEST(Url, PartsAreWhatAClientNeeds)
     EXPECT_EQ(url::parse("http://h")->kind(), url::host_kind::name);
 }
 
+TEST(Url, ABadOneIsShownWithoutItsSecrets)
+{
+    const auto shown = [](const char* text) -> std::string {
+        try {
+            url::parse_or_throw(text, "base URL");
+        } catch (const reagent::validation_error& e) {
+            return e.what();
+        }
+        return "none";
+    };
+    EXPECT_EQ(shown("htp://user:pw@host/v1?key=abc#x"), "base URL is not an http or https URL: \"htp://***@host/v1?…\"");
+    EXPECT_EQ(shown("user:pw@host"), "base URL is not an http or https URL: \"***@host\"");
+    EXPECT_EQ(shown("ftp://host/v1"), "base URL is not an http or https URL: \"ftp://host/v1\"");
+}
+
 TEST(Url, ThrowsNamingWhatAndABoundedText)
 {
     try {

@@ -112,7 +112,9 @@ TEST(Utf8, AppendsScalarsAndReplacesTheRest)
 
 TEST(UntrustedText, DropsControlsRepairsAndCuts)
 {
-    EXPECT_EQ(untrusted_text("a\x01\x1B[31m\x7F\nb\xC2\x85"), "a[31mb");
+    EXPECT_EQ(untrusted_text("a\x01\x1B[31m\x7F\nb\xC2\x85"), "a[31m b");
+    EXPECT_EQ(untrusted_text("\n one\r\n\ttwo \nthree\n"), " one two three");
+    EXPECT_EQ(untrusted_text("ab\ncd", 3), "ab ");
     EXPECT_EQ(untrusted_text("x\xFFy"), "x" + R + "y");
     EXPECT_EQ(untrusted_text("\xE2\x82\xAC\xE2\x82\xAC\xE2\x82\xAC", 2), "\xE2\x82\xAC\xE2\x82\xAC");
     EXPECT_EQ(untrusted_text(std::string(1000, 'a')).size(), 300u);

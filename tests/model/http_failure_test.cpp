@@ -1,5 +1,4 @@
-#include "iso_time.hpp"
-
+#include <reagent/base/time_text.hpp>
 #include <reagent/model/http_failure.hpp>
 
 #include <gtest/gtest.h>
@@ -21,7 +20,7 @@ std::string_view get(const void* fields, std::string_view name)
     return at == map.end() ? std::string_view() : std::string_view(at->second);
 }
 
-const system_time now = *model_detail::parse_rfc3339("2026-11-30T09:00:00Z");
+const system_time now = *parse_rfc3339("2026-11-30T09:00:00Z");
 
 std::optional<milliseconds> wait(const header_map& headers, std::string_view body = "{}")
 {
@@ -103,23 +102,54 @@ TEST(ServiceError, FindsTheStatusAnErrorStandsFor)
     EXPECT_EQ(status(R"({"type":"odd"})"), 0);
 }
 
-TEST(Times, ReadWhatServersWrite)
+TEST(RetryAfter, TimesBeyondTheCalendarNeitherOverflowNorCount)
 {
-    using model_detail::parse_go_duration;
-    using model_detail::parse_http_date;
-    EXPECT_EQ(parse_go_duration("1h2m3s"), std::chrono::seconds(3723));
-    EXPECT_EQ(parse_go_duration("6m0s"), std::chrono::seconds(360));
-    EXPECT_EQ(parse_go_duration("100ms"), milliseconds(100));
-    EXPECT_FALSE((parse_go_duration("x")).has_value());
-    EXPECT_FALSE((parse_go_duration("")).has_value());
-    EXPECT_EQ(parse_http_date("Mon, 30 Nov 2026 09:00:00 GMT"), now);
-    EXPECT_EQ(parse_http_date("Monday, 30-Nov-26 09:00:00 GMT"), now);
-    EXPECT_EQ(parse_http_date("Mon Nov 30 09:00:00 2026"), now);
-    for (const char* bad : {"", "Mon", "Mon, 31 Feb 2026 09:00:00 GMT", "Mon, 30 Nov 2026 25:00:00 GMT", "Mon, 30 Nov 2026 09:00:00 GMTx"})
-        EXPECT_FALSE((parse_http_date(bad)).has_value()) << bad;
-    EXPECT_EQ(model_detail::iso_utc(now), "2026-11-30T09:00:00.000Z");
-    EXPECT_EQ(model_detail::parse_rfc3339("2026-11-30T09:00:00.250Z"), now + milliseconds(250));
-    EXPECT_FALSE((model_detail::parse_rfc3339("2026-11-30")).has_value());
+    constexpr milliseconds longest(1'000'000'000'000);
+    EXPECT_FALSE(wait({{"retry-after", "Fri, 31 Dec 9999 23:59:59 GMT"}}).has_value());
+    EXPECT_EQ(wait({{"date", "Sat, 01 Jan 1678 00:00:00 GMT"}, {"retry-after", "Tue, 31 Dec 2261 23:59:59 GMT"}}), longest);
+    EXPECT_EQ(wait({{"date", "Tue, 31 Dec 2261 23:59:59 GMT"}, {"retry-after", "Sat, 01 Jan 1678 00:00:00 GMT"}}), milliseconds(0));
+    EXPECT_EQ(wait({{"x-ratelimit-remaining-tokens", "0"}, {"x-ratelimit-reset-tokens", "2500000h"}}), longest);
+    EXPECT_EQ(wait({{"x-ratelimit-remaining-tokens", "0"}, {"x-ratelimit-reset-tokens", "1678-01-01T00:00:00Z"}}), milliseconds(0));
+    EXPECT_EQ(wait({}, R"({"error":{"details":[{"retryDelay":"99999999999999h"}]}})"), longest);
+    EXPECT_EQ(wait({}, R"({"error":{"details":[{"retryDelay":"-3s"}]}})"), milliseconds(0));
+}
+
+TEST(RateLimit, RelativeResetsSaturateAndMayBeBareSeconds)
+{
+    const auto reset = [](const char* text) {
+        const header_map headers = {{"x-ratelimit-reset-requests", text}};
+        const auto info = rate_limit_from(header_lookup(&headers, &get), now);
+        return info ? info->requests.reset : std::nullopt;
+    };
+    EXPECT_EQ(reset("2500000h"), system_time::max());
+    EXPECT_EQ(reset("-2500000h"), now - std::chrono::hours(2500000));
+    EXPECT_EQ(reset("99999999999999h"), system_time::max());
+    EXPECT_EQ(reset("34"), now + std::chrono::seconds(34));
+    EXPECT_EQ(reset("0.5"), now + milliseconds(500));
+    EXPECT_EQ(reset("6m0s"), now + std::chrono::seconds(360));
+    EXPECT_FALSE(reset("9999-12-31T23:59:59Z").has_value());
+    EXPECT_FALSE(reset("soon").has_value());
+}
+
+TEST(HttpFailure, AKeyAtTheCutIsHiddenWhole)
+{
+    const std::string key = "sk-0123456789abcdef0123456789abcdef";
+    for (std::size_t before = 260; before <= 300; ++before) {
+        const http_failure f("X", 401, header_lookup(), R"({"error":{"message":")" + std::string(before, 'm') + key + R"( end"}})", now, false, key);
+        EXPECT_EQ(f.error.message().find("sk-"), std::string::npos) << before;
+    }
+}
+
+TEST(HttpFailure, KeepsRequestIdAndLimits)
+{
+    const http_failure f = failure(429, "{}", {{"x-request-id", "req_7"}, {"x-ratelimit-remaining-requests", "0"}});
+    EXPECT_EQ(f.error.request_id, "req_7");
+    EXPECT_EQ(f.error.rate_limit.value().requests.remaining, 0U);
+    EXPECT_EQ(failure(500, "{}", {{"request-id", "req_8"}}).error.request_id, "req_8");
+    EXPECT_FALSE(failure(500, "{}").error.rate_limit.has_value());
+    const json j = provider_error_to_json(std::make_exception_ptr(f.error));
+    EXPECT_EQ(j["requestId"].as_string(), "req_7");
+    EXPECT_EQ(j["rateLimit"]["requests"]["remaining"].get_uint64(), 0U);
 }
 
 }  // namespace http_failure_test

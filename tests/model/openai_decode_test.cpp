@@ -151,7 +151,7 @@ TEST(OpenaiDecode, Case_A14_AnErrorBesideEmptyChoicesIsAnError)
     EXPECT_EQ(d.event(delta(json::object().set("content", "par"))), decode_state::more);
     ASSERT_EQ(d.event(R"({"id":"c","choices":[],"error":{"message":"upstream broke","code":502},"usage":{"prompt_tokens":1,"completion_tokens":0}})"), decode_state::failed);
     EXPECT_EQ(d.failure().dump(),
-              R"({"kind":"provider","status":502,"retryable":true,"bound":"stream-error","message":"[OpenAIProvider] upstream broke","partial":{"text":"par","toolCallsStarted":0}})");
+              R"({"kind":"provider","status":502,"retryable":true,"bound":"stream-error","message":"[OpenAIProvider] upstream broke","partial":{"text":"par","toolCallsStarted":0},"requestId":"req_1"})");
 }
 
 TEST(OpenaiDecode, Case_A12_StreamErrorsAreTypedAsHttpErrorsAre)
@@ -332,6 +332,106 @@ TEST(OpenaiDecode, DeepJsonIsRefusedNotRecursedInto)
     EXPECT_EQ(event.failure()["bound"].as_string(), "invalid-event");
     EXPECT_EQ(body.decoder.on_body(deep, 200, nullptr), decode_state::failed);
     EXPECT_EQ(body.failure()["bound"].as_string(), "invalid-json");
+}
+
+TEST(OpenaiDecode, RawArgumentsNeedAStringOnTheWire)
+{
+    json required = json::array();
+    required.push_back("content");
+    auto tools = std::make_shared<std::vector<tool_schema>>();
+    tools->emplace_back("write", "", json::object().set("required", std::move(required)));
+    const auto marker = [&](const char* function, bool stream) {
+        openai_codec_options o = numbered_ids();
+        o.expose_malformed_args = true;
+        const openai_codec codec(o);
+        openai_decoder d(codec, tools, "");
+        const std::string call = std::string(R"([{"index":0,"id":"a","function":)") + function + "}]";
+        if (stream) {
+            d.on_event(R"({"choices":[{"index":0,"delta":{"tool_calls":)" + call + R"(},"finish_reason":"tool_calls"}]})", "", nullptr);
+            d.on_event("[DONE]", "", nullptr);
+        } else {
+            d.on_body(R"({"choices":[{"index":0,"message":{"tool_calls":)" + call + R"(},"finish_reason":"tool_calls"}]})", 200, nullptr);
+        }
+        return d.take_result().malformed.value().to_json();
+    };
+    for (const bool stream : {false, true}) {
+        EXPECT_EQ(marker(R"({"name":"write","arguments":[1]})", stream).find("rawArguments"), nullptr);
+        EXPECT_EQ(marker(R"({"name":"write","arguments":7})", stream).find("rawArguments"), nullptr);
+        EXPECT_EQ(marker(R"({"name":"write","arguments":null})", stream).find("rawArguments"), nullptr);
+        EXPECT_EQ(marker(R"({"name":"write"})", stream).find("rawArguments"), nullptr);
+        EXPECT_EQ(marker(R"({"name":"write","arguments":""})", stream)["rawArguments"].as_string(), "");
+        EXPECT_EQ(marker(R"({"name":"write","arguments":"[1]"})", stream)["rawArguments"].as_string(), "[1]");
+    }
+}
+
+TEST(OpenaiDecode, TextOfTheServiceNeverShowsTheKeyNotEvenCut)
+{
+    openai_codec_options o = numbered_ids();
+    o.key = secret("sk-0123456789abcdef0123456789abcdef");
+    o.expose_error_body = true;
+    const std::string key(o.key.reveal());
+    for (std::size_t before = 150; before <= 300; before += 3) {
+        const std::string text = std::string(before, 'm') + key + std::string(100, 'n');
+        const auto shown = [&](auto&& feed) {
+            const openai_codec codec(o);
+            openai_decoder d(codec, {}, "");
+            feed(d);
+            return std::string(d.take_failure().message());
+        };
+        EXPECT_EQ(shown([&](openai_decoder& d) { d.on_event("{" + text, "", nullptr); }).find("sk-"), std::string::npos) << before;
+        EXPECT_EQ(shown([&](openai_decoder& d) { d.on_event(R"({"error":{"message":")" + text + R"("}})", "", nullptr); }).find("sk-"), std::string::npos) << before;
+        EXPECT_EQ(shown([&](openai_decoder& d) { d.on_body("<p>" + text, 200, nullptr); }).find("sk-"), std::string::npos) << before;
+        EXPECT_EQ(shown([&](openai_decoder& d) { d.on_body(R"({"why":")" + text + R"("})", 200, nullptr); }).find("sk-"), std::string::npos) << before;
+    }
+}
+
+TEST(OpenaiDecode, DetailsOfThePromptAreAUsageSignalLikeItsCount)
+{
+    const auto used = [](const char* text) {
+        decoding d;
+        d.event(std::string(R"({"choices":[],"usage":)") + text + "}");
+        return d.decoder.reported_usage();
+    };
+    EXPECT_FALSE(used("{}").has_value());
+    EXPECT_FALSE(used(R"({"prompt_tokens_details":null,"total_tokens":3})").has_value());
+    EXPECT_FALSE(used(R"({"completion_tokens_details":{}})").has_value());
+    ASSERT_TRUE(used(R"({"prompt_tokens_details":{}})").has_value());
+    EXPECT_EQ(used(R"({"prompt_tokens_details":{}})")->total(), 0U);
+    EXPECT_EQ(used(R"({"prompt_tokens_details":{"cached_tokens":4}})")->cache_read, 4U);
+}
+
+TEST(OpenaiDecode, ChoicesWithoutIndexCountByTheirPlace)
+{
+    decoding d;
+    ASSERT_EQ(d.decoder.on_body(R"({"choices":[{"message":{"content":"first"},"finish_reason":"stop"},{"message":{"content":"second"},"finish_reason":"length"}]})", 200, nullptr),
+              decode_state::done);
+    const generate_result r = d.decoder.take_result();
+    EXPECT_EQ(r.text, "first");
+    EXPECT_EQ(r.stop_reason, "end_turn");
+}
+
+TEST(OpenaiDecode, AnEmptyReasoningContentHidesNoReasoning)
+{
+    decoding d;
+    d.event(R"({"choices":[{"index":0,"delta":{"reasoning_content":"","reasoning":"hm"},"finish_reason":"stop"}]})");
+    ASSERT_EQ(d.event("[DONE]"), decode_state::done);
+    EXPECT_EQ(d.decoder.take_result().blocks.value().blocks[0]["text"].as_string(), "hm");
+}
+
+TEST(OpenaiDecode, TooManyCallsAreNamedAsSuch)
+{
+    decoding d;
+    std::string calls;
+    for (int i = 0; i <= 4096; ++i) calls += (i == 0 ? "" : ",") + std::string(R"({"id":"a","function":{"name":"f","arguments":"{}"}})");
+    ASSERT_EQ(d.decoder.on_body(R"({"choices":[{"message":{"tool_calls":[)" + calls + R"(]},"finish_reason":"tool_calls"}]})", 200, nullptr), decode_state::failed);
+    EXPECT_EQ(d.failure()["message"].as_string(), "[OpenAIProvider] an answer with more than 4096 tool calls passes the limit");
+}
+
+TEST(OpenaiDecode, AFailureTellsTheRequestId)
+{
+    decoding d;
+    d.event(R"({"error":{"message":"over"}})");
+    EXPECT_EQ(d.failure()["requestId"].as_string(), "req_1");
 }
 
 }  // namespace openai_decode_test

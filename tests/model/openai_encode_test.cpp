@@ -113,7 +113,7 @@ TEST(OpenaiEncode, KnowsDeepseekHosts)
         return openai_codec(o).deepseek();
     };
     EXPECT_TRUE(deepseek("https://api.deepseek.com/v1"));
-    EXPECT_TRUE(deepseek("https://deepseek.com"));
+    EXPECT_FALSE(deepseek("https://deepseek.com"));  // no subdomain
     EXPECT_FALSE(deepseek("https://notdeepseek.com"));
     EXPECT_FALSE(deepseek("https://deepseek.com.evil.example"));
 }
@@ -153,6 +153,72 @@ TEST(OpenaiEncode, ToolBytesAreMadeOncePerList)
     EXPECT_EQ(body_of(codec, request)["tools"].dump(), R"([{"type":"function","function":{"name":"write","description":"w","parameters":{}}}])");
     request.tools.reset();
     EXPECT_EQ(body_of(codec, request).find("tools"), nullptr);
+}
+
+TEST(OpenaiEncode, AChoiceThatIsNotSentForcesNothing)
+{
+    openai_codec_options o;
+    o.base_url = url::parse_or_throw("https://api.deepseek.com/v1", "test");
+    o.mode = thinking_mode::on;
+    const openai_codec codec(o);
+    generate_request request = asking("hi");
+    request.options.tool_choice = "required";
+    EXPECT_FALSE(codec.plan(request).forced_tool);
+    EXPECT_EQ(body_of(codec, request)["thinking"]["type"].as_string(), "enabled");
+    request.tools = one_tool();
+    EXPECT_TRUE(codec.plan(request).forced_tool);
+    EXPECT_EQ(body_of(codec, request)["thinking"]["type"].as_string(), "disabled");
+}
+
+TEST(OpenaiEncode, AKeyThatCannotStandInAHeaderIsRefusedUnshown)
+{
+    for (const char c : {'\r', '\n', '\0', '\t', '\x01', '\x1f', '\x7f'}) {
+        openai_codec_options o;
+        o.key = secret(std::string("sk-left") + c + "sk-right");
+        try {
+            const openai_codec codec(o);
+            FAIL() << static_cast<int>(c);
+        } catch (const validation_error& e) {
+            EXPECT_NE(std::string(e.what()).find("apiKey"), std::string::npos);
+            EXPECT_EQ(std::string(e.what()).find("sk-"), std::string::npos);
+        }
+    }
+}
+
+TEST(OpenaiEncode, AnEmptyListOfPartsStaysOne)
+{
+    const openai_codec codec{openai_codec_options()};
+    const generate_request request({message::from_json(json::parse_or_throw(R"({"role":"user","content":[]})", "test"))});
+    EXPECT_EQ(body_of(codec, request)["messages"][0]["content"].dump(), "[]");
+}
+
+TEST(OpenaiEncode, CarriesHeadersAndMembersOfTheUser)
+{
+    openai_codec_options o;
+    o.key = secret("sk-1");
+    o.headers = {{"OpenAI-Organization", "org"}, {"x-trace", ""}};
+    o.members = json::parse_or_throw(R"({"top_p":0.50,"stop":["a"],"parallel_tool_calls":false})", "test");
+    const openai_codec codec{o};
+    std::string storage;
+    const generate_request request = asking("hi");
+    const wire_request wire = codec.encode(request, codec.plan(request), true, {}, storage);
+    EXPECT_TRUE(wire.header_lines.ends_with("Authorization: Bearer sk-1\r\nOpenAI-Organization: org\r\nx-trace: \r\n")) << wire.header_lines;
+    EXPECT_NE(wire.body.find(R"(,"top_p":0.50,"stop":["a"],"parallel_tool_calls":false)"), std::string_view::npos) << wire.body;
+    for (const auto& [name, value] : {std::pair<std::string, std::string>{"a b", "x"}, {"", "x"}, {"a", "sk-x\r\nb: c"}, {"a:", "x"}, {"Content-type", "x"}, {"authorization", "x"}}) {
+        openai_codec_options bad = o;
+        bad.headers = {{name, value}};
+        try {
+            const openai_codec refused{bad};
+            FAIL() << name;
+        } catch (const validation_error& e) {
+            EXPECT_EQ(std::string(e.what()).find("sk-x"), std::string::npos);
+        }
+    }
+    for (const char* members : {"[]", "7", R"({"model":"x"})", R"({"n":2})", R"({"stream":true})", R"({"max_tokens":1})"}) {
+        openai_codec_options bad = o;
+        bad.members = json::parse_or_throw(members, "test");
+        EXPECT_THROW(openai_codec{bad}, validation_error) << members;
+    }
 }
 
 }  // namespace openai_encode_test

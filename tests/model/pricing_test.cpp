@@ -126,6 +126,17 @@ TEST(AttemptBound, CountsBytesAndImagesByTable)
     EXPECT_EQ(input_bound(100'200, messages, "m"), 200U + 2 * unknown_image_tokens);
     const transcript plain = {message::user("hi")};
     EXPECT_EQ(input_bound(77, plain, "gpt-4o"), 77U);
+    // Parts in the service's own words count as images, too, unless all they hold is in the body.
+    const auto native = [](const char* p) {
+        const transcript one = {message::from_json(json::parse_or_throw(std::string(R"({"role":"user","content":[)") + p + "]}", "test"))};
+        return input_bound(1000, one, "gpt-4o");
+    };
+    EXPECT_EQ(native(R"({"type":"image_url","image_url":{"url":"https://x/y.png"},"cache":1})"), 1000U + 1'445U);
+    EXPECT_EQ(native(R"({"type":"image_url","image_url":{"url":"https://x/y.png","detail":"low","x":1}})"), 1000U + 85U);
+    EXPECT_EQ(native(R"({"type":"image","source":{"kind":"file","id":"f"}})"), 1000U + 1'445U);
+    EXPECT_EQ(native(R"({"type":"file","file":{"file_id":"f"}})"), 1000U + 1'445U);
+    EXPECT_EQ(native(R"({"type":"text","text":"hi","cache_control":{}})"), 1000U);
+    EXPECT_EQ(native(R"({"type":"input_audio","input_audio":{"data":"AA==","format":"wav"}})"), 1000U);
     EXPECT_GT(input_bound(plain, {}, "gpt-4o"), std::string(R"({"role":"user","content":"hi"})").size());
     EXPECT_EQ(output_bound(5, "gpt-4o"), 5U);
     EXPECT_EQ(output_bound({}, "gpt-4o"), 16'384U);

@@ -76,6 +76,13 @@ TEST(ToolCallAssembler, Case_B1_ANewNameAtAUsedIndexStartsANewCall)
     EXPECT_EQ(assembled({piece(0, "", "find", ""), piece(0, "", "write", "{}")}).result.tool_calls.size(), 2U);
 }
 
+TEST(ToolCallAssembler, ALateIdJoinsAnOpenCallButANamedOneFollowsAWholeCall)
+{
+    EXPECT_EQ(assembled({piece(0, "", "find", R"({"q":1})"), piece(0, "b", "find", R"({"q":2})")}).calls(), (texts{R"(call_0000000000000001 find {"q":1})", R"(b find {"q":2})"}));
+    EXPECT_EQ(assembled({piece(0, "", "find", R"({"q":)"), piece(0, "b", "find", "2}")}).result.tool_calls.size(), 1U);
+    EXPECT_EQ(assembled({piece(0, "", "find", "{}"), piece(0, "b", "", "")}).result.tool_calls.size(), 1U);
+}
+
 TEST(ToolCallAssembler, ServersThatRepeatIdAndNameMeanOneCall)
 {
     EXPECT_EQ(assembled({piece(0, "a", "find", R"({"q")"), piece(0, "a", "find", ":1"), piece(0, "a", "find", "}")}).calls(), (texts{R"(a find {"q":1})"}));
@@ -152,6 +159,40 @@ TEST(ToolCallAssembler, DuplicateIdsAreRenamed)
     EXPECT_EQ(a.calls(), (texts{"a f {}", "a__2 f {}", "a__3 f {}", "a__2__2 f {}"}));
 }
 
+TEST(ToolCallAssembler, ManyEqualIdsAreRenamedInLinearWork)
+{
+    tool_call_assembler a(100, {});
+    constexpr std::size_t n = model_detail::max_calls_of_round;
+    // The names that the renaming would give come first, so that each has to be stepped over once.
+    for (std::size_t i = 0; i < n / 2; ++i) ASSERT_TRUE(a.add_whole(piece(none, "a__" + std::to_string(i + 2), "f", "{}"), nullptr));
+    for (std::size_t i = n / 2; i < n; ++i) ASSERT_TRUE(a.add_whole(piece(none, "a", "f", "{}"), nullptr));
+    EXPECT_LE(a.ids_tried(), 3 * n);
+    generate_result r;
+    a.finish({}, false, r, nullptr);
+    ASSERT_EQ(r.tool_calls.size(), n);
+    EXPECT_EQ(r.tool_calls[n / 2].id, "a");
+    EXPECT_EQ(r.tool_calls[n - 1].id, "a__" + std::to_string(n));
+}
+
+TEST(ToolCallAssembler, RawArgumentsAreShownOnlyWhenTheyCameAsAString)
+{
+    const auto raw = [](const tool_fragment& f) { return assembled({f}, requiring_tool(), true).result.malformed.value().raw_arguments; };
+    EXPECT_EQ(raw(piece(0, "a", "write", "{")), "{");
+    EXPECT_EQ(raw(piece(0, "a", "write", "")), "");
+    tool_fragment value = piece(0, "a", "write", "[1]");
+    value.text = false;
+    value.whole = true;
+    EXPECT_FALSE(raw(value).has_value());
+    tool_fragment absent = piece(0, "a", "write", "");
+    absent.text = false;
+    EXPECT_FALSE(raw(absent).has_value());
+    tool_call_assembler a(100, {});
+    generate_result r;
+    EXPECT_TRUE(a.add_unreadable());
+    a.finish({}, true, r, nullptr);
+    EXPECT_FALSE(r.malformed.value().raw_arguments.has_value());
+}
+
 TEST(ToolCallAssembler, TheFirstUnreadableCallVoidsTheRound)
 {
     const assembled a({piece(0, "a", "f", R"({"x":1})"), piece(1, "b", "g", R"({"y" 1})"), piece(2, "c", "h", "[1]")});
@@ -174,9 +215,12 @@ TEST(ToolCallAssembler, LimitsHaveAnEnd)
     tool_call_assembler small(10, {});
     EXPECT_TRUE(small.add(piece(0, "a", "f", "1234567890"), nullptr));
     EXPECT_FALSE(small.add(piece(0, "", "", "1"), nullptr));
+    EXPECT_EQ(small.limit_text(), "the arguments of a tool call pass the limit of 10 bytes");
     tool_call_assembler many(10, {});
     for (std::size_t i = 0; i < model_detail::max_calls_of_round; ++i) ASSERT_TRUE(many.add(piece(static_cast<int>(i), "x" + std::to_string(i), "f", ""), nullptr));
     EXPECT_FALSE(many.add(piece(-7, "y", "f", ""), nullptr));
+    EXPECT_EQ(many.limit_text(), "an answer with more than 4096 tool calls passes the limit");
+    EXPECT_GT(many.held_bytes(), 4096U * 3);  // names and ids count
     std::string deep;
     for (int i = 0; i < 600; ++i) deep += R"({"a":)";
     const assembled a({piece(0, "a", "f", deep)});

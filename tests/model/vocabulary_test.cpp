@@ -100,6 +100,24 @@ TEST(GenerateOptions, ResolvesTimeLimits)
     }
 }
 
+TEST(GenerateOptions, WhatNoWireCarriesIsRefused)
+{
+    for (const char* bad : {R"({"stopSequences":["x"]})", R"({"responseSchema":{}})"}) EXPECT_THROW(static_cast<void>(read(bad)), validation_error) << bad;
+    EXPECT_NO_THROW(static_cast<void>(read(R"({"stopSequences":null,"responseSchema":null})")));
+}
+
+TEST(TimeLimit, SaturatesAndKeepsItsSign)
+{
+    using std::chrono::nanoseconds;
+    EXPECT_EQ(time_limit(std::chrono::hours::max()).span(), nanoseconds::max());
+    EXPECT_EQ(time_limit(std::chrono::hours::min()).span(), nanoseconds::min());
+    EXPECT_EQ(time_limit(std::chrono::duration<double>(1e300)).span(), nanoseconds::max());
+    EXPECT_EQ(time_limit(nanoseconds::max()).span(), nanoseconds::max());
+    EXPECT_EQ(time_limit(std::chrono::seconds(-1)).span(), std::chrono::seconds(-1));
+    EXPECT_EQ(time_limit(std::chrono::duration<double>(0.25)).span(), std::chrono::milliseconds(250));
+    EXPECT_FALSE(time_limit(std::chrono::seconds(0)).inherits());
+}
+
 TEST(GenerateOptions, ReadsTheRest)
 {
     const generate_options o = read(R"({"temperature":0,"maxTokens":256,"toolChoice":"auto","thinking":null,"thinkingMode":"off"})");

@@ -81,18 +81,21 @@ TEST(HttpCancel, AtEveryAwaitNothingIsLeft)
     }
 }
 
-TEST(HttpCancel, BeforeTheStartNothingHappens)
+TEST(HttpCancel, AtTheFirstWaitNothingIsLeft)
 {
     world w;
     testing::byte_server server(byte_script::answering(http_response(200, "ok")));
     http_client client = w.client();
+    // A signal before the coroutine runs is lost to it (Asio's rule), so it goes to one that waits for the first thing it may wait for: the connection.
     cancellable op(w.context, fetch(client, world::get(server)));
-    w.context.poll_one();
+    ASSERT_EQ(w.context.poll_one(), 1u);
+    ASSERT_FALSE(op.done());
     op.cancel();
     w.context.restart();
     w.context.run();
     ASSERT_TRUE(op.done());
-    EXPECT_TRUE(op.code() == asio::error::operation_aborted || op.message() == "200 ok") << op.message();
+    EXPECT_EQ(op.code(), asio::error::operation_aborted) << op.message();
+    EXPECT_EQ(client.stats().open, 0u);
 }
 
 TEST(HttpCancel, ATimeoutIsNeverACancellation)

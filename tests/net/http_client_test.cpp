@@ -249,16 +249,57 @@ TEST(HttpClient, WhatIsNotHttpIsMalformed)
 
 TEST(HttpClient, AnAnswerBeforeTheWholeRequestIsRead)
 {
+    const std::string body(16 * 1024 * 1024, 'x');
+    // The server answers at once and reads nothing more, closing or not: the rest of the request cannot be written.
+    for (const bool closes : {false, true}) {
+        world w;
+        byte_script script = byte_script().stop_reading().send(http_response(413, "too large"));
+        if (closes) script.close();
+        else script.stall();
+        testing::byte_server server = w.server(std::move(script));
+        http_request r = world::get(server);
+        r.method = "POST";
+        r.body = body;
+        http_client client = w.client();
+        // No time passes.
+        testing::started<std::string> op(w.context, fetch(client, std::move(r)));
+        ASSERT_TRUE(w.until([&] { return op.done(); })) << closes;
+        EXPECT_EQ(op.get(), "413 too large") << closes;
+        EXPECT_EQ(client.stats().open, 0u) << closes;  // half a request was sent on it
+    }
+}
+
+TEST(HttpClient, HeadsBeforeTheAnswerDoNotStopTheSending)
+{
+    const std::string body(16 * 1024 * 1024, 'x');
     world w;
-    // The server answers at once, reads nothing more and closes: the rest of the request cannot be written.
-    testing::byte_server server = w.server(byte_script().stop_reading().send(http_response(413, "too large")).close());
+    testing::byte_server server = w.server(byte_script().stop_reading().send("HTTP/1.1 100 Continue\r\n\r\n").gate("read").read_again().request().send(http_response(200, "ok")));
     http_request r = world::get(server);
-    const std::string body(8 * 1024 * 1024, 'x');
     r.method = "POST";
     r.body = body;
-    const std::string outcome = fetch_or_error(w, w.client(), std::move(r));
-    // The reset may have thrown the answer away; then the failure is one of the transport.
-    EXPECT_TRUE(outcome == "413 too large" || outcome == text_of(errc::transport_failed)) << outcome;
+    http_client client = w.client();
+    testing::started<std::string> op(w.context, fetch(client, std::move(r)));
+    w.idle();
+    EXPECT_FALSE(op.done());
+    server.open("read");
+    ASSERT_TRUE(w.until([&] { return op.done(); }));
+    EXPECT_EQ(op.get(), "200 ok");
+    EXPECT_EQ(server.log().request().body.size(), body.size());
+    EXPECT_EQ(client.stats().idle, 1u);
+}
+
+TEST(HttpClient, NegativeLimitsAreRefusedBeforeAnyConnection)
+{
+    world w;
+    testing::byte_server server = w.server(byte_script().close());
+    for (std::chrono::nanoseconds http_limits::*limit : {&http_limits::connect, &http_limits::first_byte, &http_limits::idle}) {
+        http_request r = world::get(server);
+        r.limits.*limit = std::chrono::nanoseconds(-1);
+        EXPECT_EQ(fetch_or_error(w, w.client(), std::move(r)), text_of(errc::invalid_argument));
+    }
+    w.context.restart();
+    w.context.poll();
+    EXPECT_TRUE(server.log().connections.empty());
 }
 
 TEST(HttpExchange, EverythingThatCameAtOnceIsReadWithoutSuspending)

@@ -5,6 +5,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -89,6 +90,7 @@ enum class tls_end {
     shutdown,  ///< close_notify, then FIN
     cut,       ///< FIN without close_notify
     hang_up,   ///< FIN after the handshake, RST when the client goes on all the same
+    notify,    ///< close_notify in one segment with the answer; TCP stays open until the client ends it
 };
 
 /// Answers the requests in order, the last answer repeated.
@@ -191,10 +193,21 @@ private:
             if (head.find("\r\n\r\n") == std::string::npos) continue;
             head.clear();
             const std::string& response = responses_[std::min(static_cast<std::size_t>(requests_++), responses_.size() - 1)];
+            if (end_ == tls_end::notify) return answer_and_notify(ssl, response);
             SSL_write(ssl, response.data(), static_cast<int>(response.size()));
             if (end_ == tls_end::shutdown) SSL_shutdown(ssl);
             if (end_ != tls_end::keep) return;
         }
+    }
+    void answer_and_notify(SSL* ssl, const std::string& response)
+    {
+        const int fd = SSL_get_fd(ssl), on = 1, off = 0;
+        ::setsockopt(fd, IPPROTO_TCP, TCP_CORK, &on, sizeof on);
+        SSL_write(ssl, response.data(), static_cast<int>(response.size()));
+        SSL_shutdown(ssl);
+        ::setsockopt(fd, IPPROTO_TCP, TCP_CORK, &off, sizeof off);
+        char rest[256];
+        while (::recv(fd, rest, sizeof rest, 0) > 0) {}
     }
     std::vector<std::string> responses_;
     std::string name_;

@@ -134,6 +134,19 @@ TEST(Tls, ACutIsToldFromAnEnd)
     }
 }
 
+TEST(Tls, AnEndBehindTheLastBytesIsSeenWithoutAnyMoreOfThem)
+{
+    world w;
+    w.options.tls.ca_file = certificates::shared().pem("root");
+    const tls_server server("good", "HTTP/1.1 200 OK\r\n\r\nall of it", tls_end::notify);
+    http_client client = w.client();
+    // No time passes: nothing but the end itself may end the call.
+    EXPECT_EQ(call(w, client, server).text, "200 all of it");
+    EXPECT_EQ(client.stats().open, 0u);
+    const tls_server early("good", "HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nnot all", tls_end::notify);
+    EXPECT_EQ(call(w, client, early).code, errc::stream_truncated);
+}
+
 TEST(Tls, LargeBodiesBothWays)
 {
     world w;

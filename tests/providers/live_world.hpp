@@ -9,6 +9,7 @@
 #include <reagent/testing/manual_clock.hpp>
 #include <reagent/testing/run.hpp>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -66,7 +67,11 @@ public:
     class holder final : public permit::state {
     public:
         explicit holder(recording_gate& g) : gate_(g) {}
-        void settle(const attempt_outcome& o) noexcept override { gate_.outcomes.push_back(o); }
+        void settle(const attempt_outcome& o) noexcept override
+        {
+            if (gate_.on_settle) gate_.on_settle();
+            gate_.outcomes.push_back(o);
+        }
         bool observe(const usage& u) noexcept override
         {
             gate_.observed.push_back(u.output);
@@ -88,6 +93,7 @@ public:
     std::vector<std::uint64_t> observed;
     std::uint64_t most_output = UINT64_MAX;
     std::size_t most_attempts = 1000;
+    std::function<void()> on_settle;
 };
 
 class live_world {

@@ -214,6 +214,56 @@ TEST(OpenaiBudget, CancelledAnywhereNothingIsLeft)
     EXPECT_TRUE(streamed) << streamed;
 }
 
+TEST(OpenaiBudget, ARequestThatLeavesASecondTimeIsAdmittedASecondTime)
+{
+    const std::string ok = http_response(200, testing::openai_answer("ok"));
+    live_world w(std::vector<byte_script>{byte_script().request().send(ok).request().reset(), byte_script::answering(ok)});
+    const provider_ptr p = w.provider();
+    recording_gate gate;
+    generate_request request = asking("hi");
+    request.gate = &gate;
+    static_cast<void>(w.generate(p, request));
+    const generate_result second = w.generate(p, request);
+    EXPECT_EQ(second.text, "ok");
+    EXPECT_EQ(second.attempts, 2U);
+    EXPECT_EQ(w.server.log().requests(), 3U);
+    ASSERT_EQ(gate.outcomes.size(), 3U);
+    EXPECT_EQ(gate.attempts[2].number, 2U);
+    EXPECT_TRUE(gate.outcomes[1].request_left);
+    EXPECT_FALSE(gate.outcomes[1].complete);
+    EXPECT_FALSE(gate.outcomes[1].usage.has_value());
+    EXPECT_TRUE(gate.outcomes[2].complete);
+    EXPECT_EQ(w.http.stats().retried, 0U);
+}
+
+TEST(OpenaiBudget, OnlyOneMoreIsSentForAStaleConnection)
+{
+    const std::string ok = http_response(200, testing::openai_answer("ok"));
+    live_world w(std::vector<byte_script>{byte_script().request().send(ok).request().reset(), byte_script().request().reset(), byte_script::answering(ok)});
+    const provider_ptr p = w.provider();
+    static_cast<void>(w.generate(p, asking("hi")));
+    EXPECT_EQ(w.error_of(p, asking("hi"))["attempts"].get_int64(), 2);
+    EXPECT_EQ(w.server.log().requests(), 3U);
+}
+
+TEST(OpenaiBudget, MoneyIsFreedWhenTheServerCanSeeThatTheRequestIsOver)
+{
+    // What follows the logical end never comes, so the connection has to be closed; and closed it must be before another may spend what is left.
+    const std::string whole = sse_head() + http_chunk(usage_event(3, true)) + http_chunk(sse_event("[DONE]"));
+    const std::string failed = sse_head() + http_chunk(sse_event(R"({"error":{"message":"no more"}})"));
+    for (const std::string& answer : {whole, failed}) {
+        live_world w(byte_script().request().send(answer).stall());
+        recording_gate gate;
+        std::size_t open_then = 99;
+        gate.on_settle = [&] { open_then = w.http.stats().open; };
+        generate_request request = asking("hi");
+        request.gate = &gate;
+        static_cast<void>(w.call(request));
+        EXPECT_EQ(gate.outcomes.size(), 1U);
+        EXPECT_EQ(open_then, 0U) << answer;
+    }
+}
+
 TEST(OpenaiBudget, ThePrefixCarriesTheBodyFromRoundToRound)
 {
     live_world w(byte_script().request().send(http_response(200, testing::openai_answer("ok"))).repeat());

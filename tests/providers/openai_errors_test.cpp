@@ -1,5 +1,6 @@
 #include "live_world.hpp"
 
+#include <boost/asio/steady_timer.hpp>
 #include <gtest/gtest.h>
 
 namespace {
@@ -69,8 +70,27 @@ TEST(OpenaiErrors, RefusedAndUnresolvedAreTransport)
     EXPECT_EQ(refused["bound"].as_string(), "transport");
     EXPECT_TRUE(refused["retryable"].as_bool());
     EXPECT_TRUE(refused["message"].as_string().starts_with("[OpenAIProvider] ")) << refused.dump();
+    EXPECT_EQ(refused["code"].as_string(), "ECONNREFUSED");
+    EXPECT_EQ(refused["message"].as_string().find("[http]"), std::string::npos) << refused.dump();
     const json cut = w.error_of(w.provider(), asking("hi"));
     EXPECT_EQ(cut["bound"].as_string(), "transport");
+    class nameless final : public resolver {
+    public:
+        awaitable<std::vector<ip_address>> resolve(std::string host) override
+        {
+            if (!host.empty()) throw error(errc::resolve_failed, "[resolver] " + host + ": no such name", true);
+            co_return std::vector<ip_address>();
+        }
+    };
+    http_client_options nowhere;
+    nowhere.clock = w.clock;
+    nowhere.resolver = std::make_shared<nameless>();
+    o.base_url("http://nowhere.test/v1");
+    const json unresolved = w.error_of(openai_chat(http_client(w.io.get_executor(), nowhere), o), asking("hi"));
+    EXPECT_EQ(unresolved["bound"].as_string(), "transport");
+    EXPECT_EQ(unresolved["code"].as_string(), "ENOTFOUND");
+    EXPECT_TRUE(unresolved["retryable"].as_bool());
+    EXPECT_EQ(unresolved["message"].as_string(), "[OpenAIProvider] nowhere.test: no such name");
 }
 
 TEST(OpenaiErrors, ABodyCutShortIsRetryable)
@@ -125,6 +145,63 @@ TEST(OpenaiErrors, AQuotedKeyIsHidden)
     EXPECT_EQ(e.dump().find("sk-very"), std::string::npos);
 }
 
+TEST(OpenaiErrors, WhatWeWereGivenIsNotBlamedOnTheTransport)
+{
+    live_world w(byte_script().close());
+    openai_options o = w.options();
+    generate_request request = asking("hi");
+    request.options.idle = -1ms;
+    const json e = w.error_of(openai_chat(w.http, o), request);
+    EXPECT_EQ(e["kind"].as_string(), "validation");
+    EXPECT_FALSE(e["retryable"].as_bool());
+    w.io.poll();
+    EXPECT_TRUE(w.server.log().connections.empty());
+}
+
+TEST(OpenaiErrors, TimesBeyondTheClockAreNoLimitAndNegativeOnesAreOver)
+{
+    live_world w(byte_script::answering(http_response(200, testing::openai_answer("ok"))));
+    openai_options o = w.options();
+    o.total(std::chrono::hours::max()).idle(std::chrono::nanoseconds::max()).connect(std::chrono::hours::max()).first_byte(std::chrono::hours::max());
+    EXPECT_EQ(w.generate(openai_chat(w.http, o), asking("hi")).text, "ok");
+    o.total(-1ms);
+    const json e = w.error_of(openai_chat(w.http, o), asking("hi"));
+    EXPECT_EQ(e["kind"].as_string(), "timeout");
+    EXPECT_EQ(e["bound"].as_string(), "deadline");
+    EXPECT_EQ(w.server.log().requests(), 1U);
+}
+
+TEST(OpenaiErrors, TheDeadlineCoversAdmission)
+{
+    class closed_gate final : public attempt_gate {
+    public:
+        explicit closed_gate(asio::io_context& io) : never_(io, asio::steady_timer::time_point::max()) {}
+        awaitable<permit> admit(attempt_info) override
+        {
+            ++asked;
+            co_await never_.async_wait(asio::use_awaitable);
+            co_return permit();
+        }
+        int asked = 0;
+
+    private:
+        asio::steady_timer never_;
+    };
+    live_world w(byte_script().close());
+    closed_gate gate(w.io);
+    openai_options o = w.options();
+    o.total(400ms);
+    generate_request request = asking("hi");
+    request.gate = &gate;
+    const steady_time before = w.clock->now();
+    const json e = w.error_of(openai_chat(w.http, o), request);
+    EXPECT_EQ(gate.asked, 1);
+    EXPECT_EQ(e["message"].as_string(), "[OpenAIProvider] request exceeded its total deadline of 400ms");
+    EXPECT_EQ(w.clock->now() - before, 400ms);
+    w.io.poll();
+    EXPECT_TRUE(w.server.log().connections.empty());
+}
+
 TEST(OpenaiErrors, WarnsOnceOfAKeyInTheClear)
 {
     std::vector<std::string> lines;
@@ -150,8 +227,11 @@ TEST(OpenaiErrors, OptionsAreCheckedBeforeAnyConnection)
     live_world w(byte_script().close());
     openai_options o = w.options();
     o.mode(thinking_mode::off).thinking(json::object());
-    EXPECT_THROW(static_cast<void>(openai_chat(w.http, o)), validation_error);
+    const provider_ptr both = openai_chat(w.http, o);
+    EXPECT_THROW(static_cast<void>(both->start(asking("hi"))), validation_error);
     generate_request request = asking("hi");
+    request.options.thinking = json();
+    EXPECT_NO_THROW(static_cast<void>(both->start(request)));  // as the call sees it, one is gone
     request.options.tool_choice = "banana";
     EXPECT_THROW(static_cast<void>(w.provider()->start(request)), provider_error);
     w.io.poll();
@@ -183,6 +263,10 @@ TEST(OpenaiOptions, ReadsJsonByTheResolutionRules)
         }
         return "none";
     };
+    EXPECT_EQ(fault(R"({"apiKey":["sk-shown"]})"), "[OpenAIProvider] apiKey must be a string; got array");
+    EXPECT_EQ(fault(R"({"apiKey":12345678})"), "[OpenAIProvider] apiKey must be a string; got number");
+    EXPECT_EQ(fault(R"("sk-shown")"), "[OpenAIProvider] options must be an object; got string");
+    EXPECT_TRUE(openai_options::from_json(json::object().set("apiKey", "")).key().empty());  // keyless local servers
     EXPECT_NE(fault(R"({"modle":"x"})").find("unknown option modle"), std::string::npos);
     EXPECT_NE(fault(R"({"baseUrl":"ftp://x"})").find("baseUrl"), std::string::npos);
     EXPECT_NE(fault(R"({"model":""})").find("model must be a non-empty string"), std::string::npos);

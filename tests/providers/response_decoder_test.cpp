@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
+
 namespace {
 namespace response_decoder_test {
 
@@ -162,6 +164,83 @@ TEST(ResponseDecoder, RequestIdAndRateLimitsAreKept)
     EXPECT_EQ(r.rate_limit->requests.reset, system_time(std::chrono::seconds(1)));
     ASSERT_FALSE(d.events.empty());
     EXPECT_EQ(d.events[0].id, "req_9");
+}
+
+TEST(ResponseDecoder, AStreamMayNotGrowWithoutEnd)
+{
+    response_limits small;
+    small.max_stream = 1000;
+    const auto event = [](const std::string& member) { return R"(data: {"choices":[{"index":0,"delta":{)" + member + "}}]}\n\n"; };
+    const std::string bits(100, 'x');
+    for (const std::string& member : {R"("content":")" + bits + '"', R"("reasoning_content":")" + bits + '"', R"("refusal":")" + bits + '"',
+                                      R"("tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":")" + bits + R"("}}])",
+                                      R"("tool_calls":[{"function":{"name":")" + bits + R"(","arguments":"{}"}}])"}) {
+        decoding d(200, "text/event-stream", true, small);
+        int fed = 0;
+        while (fed < 50 && d.feed(event(member)) == decode_state::more) ++fed;
+        ASSERT_EQ(d.decoder->state(), decode_state::failed) << member;
+        EXPECT_GE(fed, 8) << member;
+        EXPECT_LE(fed, 10) << member;
+        const provider_error e = d.decoder->answer().take_failure();
+        EXPECT_EQ(e.code(), errc::body_too_large);
+        EXPECT_EQ(e.bound, "body-too-large");
+        EXPECT_FALSE(e.retryable());
+        EXPECT_NE(e.message().find("1000 bytes"), std::string::npos);
+        EXPECT_TRUE(e.partial.has_value());
+    }
+    EXPECT_EQ(response_limits().max_stream, 64U * 1024 * 1024);
+}
+
+TEST(ResponseDecoder, AnErrorStatusIsKeptWhateverItsPageIs)
+{
+    for (const errc broken : {errc::bad_encoding, errc::body_too_large}) {
+        decoding d(503, "text/html");
+        d.feed("<p>half a pa");
+        ASSERT_EQ(d.decoder->broken(error(broken, "the page cannot be read"), nullptr), decode_state::failed);
+        const json f = d.failure();
+        EXPECT_EQ(f["status"].get_int64(), 503);
+        EXPECT_TRUE(f["retryable"].as_bool());
+        EXPECT_EQ(f["message"].as_string(), "[OpenAIProvider] HTTP 503");
+        EXPECT_FALSE(d.decoder->whole());
+    }
+    decoding ok(200, "application/json");
+    ASSERT_EQ(ok.decoder->broken(error(errc::bad_encoding, "x"), nullptr), decode_state::failed);
+    EXPECT_EQ(ok.failure()["bound"].as_string(), "bad-encoding");
+}
+
+TEST(ResponseDecoder, AnHtmlPageIsExposedOnlyWhenAsked)
+{
+    for (const bool expose : {false, true}) {
+        openai_codec_options o;
+        o.expose_error_body = expose;
+        const openai_codec codec(o);
+        http_fields fields;
+        fields.add("content-type", "text/html");
+        response_decoder d(codec, {}, true, 200, fields, system_time());
+        d.feed("<p>no \xFF", nullptr);
+        ASSERT_EQ(d.end(body_end::complete, nullptr), decode_state::failed);
+        const provider_error e = d.answer().take_failure();
+        EXPECT_EQ(e.body.value_or("hidden"), expose ? "<p>no \xEF\xBF\xBD" : "hidden");
+    }
+}
+
+TEST(TransportFailure, KeepsTheSystemsWordAndTheVerdict)
+{
+    const error_code refused(ECONNREFUSED, boost::system::system_category());
+    const auto as_json = [](const provider_error& e) { return provider_error_to_json(std::make_exception_ptr(e)); };
+    const provider_error a = transport_failure(transport_error(errc::connect_failed, "[http] POST http://h/: cannot connect: no", true, refused));
+    EXPECT_EQ(a.cause, refused);
+    EXPECT_EQ(a.message(), "[OpenAIProvider] POST http://h/: cannot connect: no");
+    EXPECT_EQ(as_json(a)["code"].as_string(), "ECONNREFUSED");
+    EXPECT_TRUE(a.retryable());
+    // A reset during the handshake may go better next time, a bad certificate will not.
+    EXPECT_TRUE(transport_failure(transport_error(errc::tls_failed, "[http] x", true, error_code(ECONNRESET, boost::system::system_category()))).retryable());
+    EXPECT_FALSE(transport_failure(transport_error(errc::tls_failed, "[http] x", false)).retryable());
+    const provider_error b = transport_failure(error(errc::resolve_failed, "[resolver] nowhere: no such name", true));
+    EXPECT_EQ(b.message(), "[OpenAIProvider] nowhere: no such name");
+    EXPECT_EQ(as_json(b)["code"].as_string(), "ENOTFOUND");
+    EXPECT_EQ(transport_failure(transport_error(errc::body_too_large, "[http] GET http://h/: big", false)).message(), "[OpenAIProvider] GET http://h/: big");
+    EXPECT_EQ(as_json(transport_failure(transport_error(errc::malformed_response, "[http] x", false))).find("code"), nullptr);
 }
 
 }  // namespace response_decoder_test

@@ -108,6 +108,35 @@ TEST(WireVectors, TheLivePathAnswersAsTheBatchCommand)
     EXPECT_GE(run, 100U);
 }
 
+TEST(WireVectors, ACodedBodyCutBeforeItsEndIsACutOnBothPaths)
+{
+    // gzip of {"choices":[{"index":0,"message":{"content":"ok"},"finish_reason":"stop"}]}, and all but its last bytes.
+    constexpr std::string_view coded = "H4sIAAAAAAACAw3IMQqAMAwF0Lv8uYNzriIipUYbxERMBiH07vrGl2jdpLGD5oToxi9oKrjYvR4MSjTTYA0Q7MQo2EXF+/pwddN/PezGWMYHEkze1EsAAAA=";
+    for (const char* end : {"chunked-end", "eof"}) {
+        for (const std::size_t kept : {std::size_t{20}, coded.size() - 12, coded.size()}) {
+            json segments = json::array();
+            segments.push_back(base64_encode(base64_decode(coded).value().substr(0, kept / 4 * 3)));
+            const json in = json::object()
+                                .set("provider", "openai")
+                                .set("stream", false)
+                                .set("status", 200)
+                                .set("headers", json::object().set("content-type", "application/json").set("content-encoding", "gzip"))
+                                .set("segments_b64", std::move(segments))
+                                .set("options", json::object().set("apiKey", "k").set("model", "m"))
+                                .set("end", end);
+            const json batch = decode_case(in);
+            EXPECT_EQ(comparable(live_answer(in)), comparable(batch)) << end << kept;
+            if (kept == coded.size()) {
+                EXPECT_EQ(batch["result"]["text"].as_string(), "ok");
+                continue;
+            }
+            EXPECT_EQ(batch["error"]["bound"].as_string(), "transport") << end << kept;
+            EXPECT_EQ(batch["error"]["event"].as_string(), "aborted") << end << kept;
+            EXPECT_TRUE(batch["error"]["retryable"].as_bool()) << end << kept;
+        }
+    }
+}
+
 TEST(WireVectors, ABadLineIsAnsweredAsUsage)
 {
     const auto kind = [](const char* text, json (*run)(const json&)) {

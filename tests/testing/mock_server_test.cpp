@@ -458,6 +458,22 @@ TEST(MockServer, ExposureIsTheWorstCaseOfOpenRequestsPlusTheUsageOfAnsweredOnes)
     EXPECT_EQ(server.journal()[1].end, "client_fin");
 }
 
+TEST(MockServer, AClientThatGoesWithBytesUnreadStandsAtItsWorstNoLonger)
+{
+    mock_options o = with(R"({"match":{"userMessage":"hang"},"response":{"content":"a"},"fault":{"kind":"stall","after_bytes":60},
+        "usage":{"prompt_tokens":1,"completion_tokens":0}},{"response":{"content":"a"}})");
+    o.rates(usd("1"), usd("1"));
+    mock_server server(std::move(o));
+    for (int i = 0; i < 20; ++i) {
+        auto client = std::make_unique<raw_client>(server.port());
+        client->write(post(chat_body("hang")));
+        EXPECT_EQ(client->read(10).size(), 10u);
+        client.reset();  // a reset: the kernel drops what was not read
+        ask(server, post(chat_body("x")));
+        EXPECT_EQ(server.journal().back().open, 1u);
+    }
+}
+
 TEST(MockServer, TwoHundredStreamsAtOnceOnASharedContext)
 {
     using namespace std::chrono_literals;

@@ -17,7 +17,6 @@ using reagent::json;
 constexpr std::array<std::string_view, 13> known_keys{"provider", "model", "baseUrl", "systemPrompt", "tools", "gate", "ungoverned", "budget", "rates",
     "maxTokens", "timeoutMs", "deadlineMs", "toolConcurrency"};
 constexpr std::array<std::string_view, 2> budget_keys{"maxCostUsd", "maxTokens"};
-constexpr std::uint64_t longest_ms = 1'000ULL * 3600 * 24 * 365;
 
 /// One object of the file, with a name for messages.
 class section {
@@ -108,7 +107,7 @@ reagent::budget_caps read_budget(const section& file)
         const auto exact = reagent::usd::parse(cost->as_number().text());
         caps.cost = exact ? *exact : reagent::usd::from_double(*dollars);
     }
-    caps.tokens = budget.whole("maxTokens", 0, std::uint64_t{1} << 53U);
+    caps.tokens = budget.whole("maxTokens", 0, most_tokens);
     return caps;
 }
 
@@ -159,7 +158,7 @@ agent_config agent_config::from_json(const json& j, const std::string& where)
             throw config_error(where + ": " + e.message());
         }
     }
-    c.max_tokens = file.whole("maxTokens", 1, std::uint64_t{1} << 53U);
+    c.max_tokens = file.whole("maxTokens", 1, most_tokens);
     c.timeout = file.span("timeoutMs");
     c.deadline = file.span("deadlineMs");
     if (const auto n = file.whole("toolConcurrency", 1, 1024)) c.tool_concurrency = static_cast<unsigned>(*n);

@@ -50,24 +50,30 @@ int run_batch(const std::function<reagent::json(const reagent::json&)>& answer)
         if (blank(line)) continue;
         std::string out = answer_line(line, answer).dump();
         out.push_back('\n');
-        std::fwrite(out.data(), 1, out.size(), stdout);
+        // Nobody reads any more: the exit status says so, further work would be for nothing.
+        if (std::fwrite(out.data(), 1, out.size(), stdout) != out.size()) break;
         // An interactive partner reads each answer before it sends the next line.
-        if (std::cin.rdbuf()->in_avail() <= 0) std::fflush(stdout);
+        if (std::cin.rdbuf()->in_avail() <= 0 && std::fflush(stdout) != 0) break;
     }
+    if (std::cin.bad()) throw reagent::config_error("standard input: cannot be read: " + std::string(std::strerror(errno)));
     return exit_ok;
 }
 
 std::string read_text(const std::string& path)
 {
     std::FILE* file = path == "-" ? stdin : std::fopen(path.c_str(), "re");
-    if (!file) throw reagent::config_error(path + ": cannot be read: " + std::strerror(errno));
+    const std::string name = file == stdin ? "standard input" : path;
+    if (!file) throw reagent::config_error(name + ": cannot be read: " + std::strerror(errno));
     std::string text;
     char piece[16384];
     std::size_t n = 0;
-    while ((n = std::fread(piece, 1, sizeof piece, file)) > 0) text.append(piece, n);
+    while (text.size() <= largest_text && (n = std::fread(piece, 1, sizeof piece, file)) > 0) text.append(piece, n);
     const int failed = std::ferror(file) ? errno : 0;
     if (file != stdin) std::fclose(file);
-    if (failed) throw reagent::config_error(path + ": cannot be read: " + std::strerror(failed));
+    if (failed) throw reagent::config_error(name + ": cannot be read: " + std::strerror(failed));
+    if (text.size() > largest_text) throw reagent::config_error(name + ": is longer than the " + std::to_string(largest_text >> 20U) + " MiB that are read at most");
+    // Some editors put a byte order mark before everything (RFC 8259 §8.1 lets a reader ignore it).
+    if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
     return text;
 }
 

@@ -1,4 +1,5 @@
 #pragma once
+#include <string>
 
 namespace CLI {
 class App;
@@ -18,5 +19,9 @@ void add_provider_command(CLI::App& root, int& status);
 void add_models_command(CLI::App& root, int& status);
 void add_doctor_command(CLI::App& root, int& status);
 void add_demo_command(CLI::App& root, int& status);
+
+/// For options whose value names something: an empty one is most likely a shell variable that is not set, and leaving the option out by silence
+/// could mean another server, no audit or no gate.
+std::string refuse_empty(const std::string& value);
 
 }  // namespace reagent_app

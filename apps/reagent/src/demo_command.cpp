@@ -10,14 +10,19 @@
 #include <reagent/net/http_client.hpp>
 #include <reagent/providers/openai.hpp>
 
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <csignal>
 #include <cstdlib>
+#include <deque>
 #include <fcntl.h>
 #include <memory>
 #include <sys/resource.h>
@@ -108,7 +113,13 @@ public:
     demo_report run()
     {
         const auto start = std::chrono::steady_clock::now();
-        for (std::size_t n = 1; n <= agents_; ++n) asio::co_spawn(io_, follow(n), [this](std::exception_ptr refused) { ended(refused); });
+        interrupts_.async_wait([this](const boost::system::error_code& failed, int) {
+            if (!failed) cancel_all();
+        });
+        for (std::size_t n = 1; n <= agents_; ++n) {
+            const asio::cancellation_slot slot = stops_.emplace_back().slot();
+            asio::co_spawn(io_, follow(n), asio::bind_cancellation_slot(slot, [this](std::exception_ptr refused) { ended(refused); }));
+        }
         show_progress();
         io_.run();
         out_.clear_progress();
@@ -116,7 +127,17 @@ public:
         return std::move(report_);
     }
 
+    bool interrupted() const noexcept { return interrupted_; }
+
 private:
+    void cancel_all()
+    {
+        // Gives the signals back their usual effect, so that a second one ends the process at once.
+        interrupts_.clear();
+        interrupted_ = true;
+        for (asio::cancellation_signal& stop : stops_) stop.emit(asio::cancellation_type::terminal);
+    }
+
     /// One agent from its question to its end.
     asio::awaitable<void> follow(std::size_t n)
     {
@@ -135,7 +156,9 @@ private:
     void ended(const std::exception_ptr& refused)
     {
         if (refused) report_.add_refused(reagent::message_of(refused));
-        if (report_.ended() == agents_) progress_timer_.cancel();
+        if (report_.ended() < agents_) return;
+        progress_timer_.cancel();
+        interrupts_.cancel();
     }
 
     void show_progress()
@@ -157,6 +180,9 @@ private:
     reagent::budget team_;
     demo_report report_;
     asio::steady_timer progress_timer_;
+    asio::signal_set interrupts_{io_, SIGINT, SIGTERM};
+    std::deque<asio::cancellation_signal> stops_;
+    bool interrupted_ = false;
     reagent::agent agent_;
 };
 
@@ -164,6 +190,7 @@ int show_crowd(const demo_arguments& a)
 {
     terminal out;
     allow_open_files(a.agents);
+    bool interrupted = false;
     demo_report report = [&] {
         std::unique_ptr<child_process> mock;
         std::string base_url;
@@ -174,8 +201,14 @@ int show_crowd(const demo_arguments& a)
         }
         out.progress(fmt::format("{} agents start against {}", a.agents, base_url));
         crowd all(a.agents, base_url, out);
-        return all.run();
+        demo_report seen = all.run();
+        interrupted = all.interrupted();
+        return seen;
     }();
+    if (interrupted) {
+        out.note(fmt::format("reagent demo: interrupted: {} agents completed, the others were cancelled", report.completed()));
+        return exit_failed;
+    }
     if (a.as_json) {
         out.data(report.to_json().dump());
     } else {

@@ -9,8 +9,11 @@
 
 #include <CLI/CLI.hpp>
 
+#include <cerrno>
 #include <cstdio>
+#include <fcntl.h>
 #include <string>
+#include <unistd.h>
 
 namespace reagent_app {
 namespace {
@@ -37,8 +40,25 @@ std::string usage_message(const CLI::App& root, const CLI::ParseError& problem, 
     return path + ": " + message + "; see " + path + " --help";
 }
 
+/// A standard descriptor that is closed would be given to the next file or socket, which would then receive what we print. One stands in that is
+/// opened the wrong way round, so that reading and writing fail as before.
+void occupy_standard_descriptors()
+{
+    for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+        if (::fcntl(fd, F_GETFD) != -1 || errno != EBADF) continue;
+        if (::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0) return;
+    }
+}
+
+}  // namespace
+
+std::string refuse_empty(const std::string& value) { return value.empty() ? "the value is empty; leave the option out for its default" : ""; }
+
+namespace {
+
 int run(int argc, char** argv)
 {
+    occupy_standard_descriptors();
     CLI::App root("Governed agents, many at once, over real HTTP", "reagent");
     root.set_version_flag("--version", "reagent " REAGENT_VERSION);
     root.require_subcommand(1);
@@ -59,7 +79,7 @@ int run(int argc, char** argv)
     try {
         root.parse(argc, argv);
     } catch (const CLI::Success& help) {
-        return root.exit(help);
+        status = root.exit(help);
     } catch (const CLI::ParseError& e) {
         out.note(usage_message(root, e, argc, argv));
         return exit_usage;

@@ -1,4 +1,6 @@
+#include "commands.hpp"
 #include "mock_command.hpp"
+#include "terminal.hpp"
 
 #include <reagent/base/error.hpp>
 #include <reagent/testing/mock_server.hpp>
@@ -6,6 +8,8 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+
+#include <fmt/format.h>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
@@ -17,6 +21,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include <sys/resource.h>
 
@@ -49,11 +54,18 @@ void raise_descriptor_limit()
     ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+reagent::usd rate(const char* option, const std::string& text)
+{
+    const auto dollars = reagent::usd::parse(text);
+    if (!dollars || *dollars < reagent::usd()) throw reagent::config_error(std::string(option) + " must be an amount of dollars such as 0.15, got " + one_line(text, 40));
+    return *dollars;
+}
+
 mock_options options_from(const mock_arguments& a)
 {
     mock_options o;
     o.port(a.port).latency(std::chrono::milliseconds(a.latency_ms)).gap(std::chrono::milliseconds(a.gap_ms)).chunk_size(a.chunk_size).seed(a.seed);
-    o.rates(reagent::usd(a.input_rate), reagent::usd(a.output_rate));
+    o.rates(rate("--input-rate", a.input_rate), rate("--output-rate", a.output_rate));
     if (!a.fixtures.empty()) o.fixtures(reagent::testing::load_mock_fixtures(a.fixtures));
     reagent::testing::parse_fault_rates(a.fault_rates, o);
     return o;
@@ -64,7 +76,6 @@ file_ptr open_journal(const std::string& path)
     if (path.empty()) return nullptr;
     file_ptr file(std::fopen(path.c_str(), "ae"));
     if (!file) throw reagent::config_error("cannot write " + path + ": " + std::strerror(errno));
-    std::setvbuf(file.get(), nullptr, _IOLBF, std::size_t{1} << 16);
     return file;
 }
 
@@ -73,9 +84,11 @@ void serve(const mock_arguments& a)
     mock_options options = options_from(a);
     const file_ptr journal = open_journal(a.journal);
     if (journal) {
-        options.on_entry([file = journal.get()](const mock_entry& e) {
+        options.on_entry([file = journal.get(), path = a.journal, journal_failed = false](const mock_entry& e) mutable {
             const std::string line = e.to_json().dump() + '\n';
-            std::fwrite(line.data(), 1, line.size(), file);
+            if (std::fwrite(line.data(), 1, line.size(), file) == line.size() && std::fflush(file) == 0) return;
+            if (std::exchange(journal_failed, true)) return;
+            terminal().note("reagent mock: " + path + ": the journal cannot be written: " + std::strerror(errno));
         });
     }
     raise_descriptor_limit();
@@ -89,22 +102,23 @@ void serve(const mock_arguments& a)
         std::signal(SIGINT, SIG_DFL);
         std::signal(SIGTERM, SIG_DFL);
     });
-    std::printf("listening on %s\n", server.base_url().c_str());
-    std::fflush(stdout);
+    terminal out;
+    out.data("listening on " + server.base_url());
+    // Whoever started us waits for this line; main says that it could not be written.
+    if (std::fflush(stdout) != 0) return;
     context.run();
     const auto stats = server.stats();
-    std::fprintf(stderr, "reagent mock: stopped after %llu requests on %llu connections\n", static_cast<unsigned long long>(stats.requests),
-                 static_cast<unsigned long long>(stats.connections));
+    out.note(fmt::format("reagent mock: stopped after {} requests on {} connections", stats.requests, stats.connections));
 }
 
 int mock_command(const mock_arguments& a)
 {
     try {
         serve(a);
-        return 0;
-    } catch (const std::exception& e) {
-        std::fprintf(stderr, "reagent mock: %s\n", e.what());
-        return 2;
+        return exit_ok;
+    } catch (const reagent::error& e) {
+        terminal().note("reagent mock: " + e.message());
+        return exit_usage;
     }
 }
 
@@ -116,13 +130,14 @@ CLI::App* add_mock_command(CLI::App& app, int& exit_code)
     CLI::App* mock = app.add_subcommand("mock", "Serve the OpenAI chat wire on loopback, with scripted answers and faults");
     mock->add_option("--port", a->port, "Port of 127.0.0.1; 0 picks a free one")->capture_default_str();
     mock->add_option("--fixtures", a->fixtures, "Scripted answers: {\"fixtures\":[{\"match\":{…},\"response\":{…}}]}; without it, an echo")
-        ->type_name("FILE");
+        ->type_name("FILE")
+        ->check(refuse_empty);
     mock->add_option("--latency-ms", a->latency_ms, "Wait before each answer")->capture_default_str();
     mock->add_option("--gap-ms", a->gap_ms, "Wait between the events of a stream")->capture_default_str();
     mock->add_option("--chunk-size", a->chunk_size, "Bytes of text in one event")->check(CLI::PositiveNumber)->capture_default_str();
     mock->add_option("--fault-rate", a->fault_rates, "Shares of requests that fail: 429=0.1,500=0.05,reset=0.01 …")->type_name("LIST");
     mock->add_option("--seed", a->seed, "Seed of the fault draws")->capture_default_str();
-    mock->add_option("--journal", a->journal, "Append a JSON line for each request; also served at /__journal")->type_name("FILE");
+    mock->add_option("--journal", a->journal, "Append a JSON line for each request; also served at /__journal")->type_name("FILE")->check(refuse_empty);
     mock->add_option("--input-rate", a->input_rate, "Dollars per million input tokens, for the exposure in the journal")->type_name("USD")->capture_default_str();
     mock->add_option("--output-rate", a->output_rate, "The same for output tokens")->type_name("USD")->capture_default_str();
     mock->footer("Example:\n"

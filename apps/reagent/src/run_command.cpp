@@ -17,6 +17,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <cmath>
 #include <csignal>
 #include <exception>
 #include <memory>
@@ -56,7 +57,8 @@ agent_config configure(const run_arguments& a)
     }
     if (a.max_total_given->count()) c.budget.tokens = a.max_total_tokens;
     if (!a.rates.empty()) {
-        if (a.rates[0] < 0 || a.rates[1] < 0) throw config_error("--rates must not be negative");
+        for (const double r : a.rates)
+            if (!std::isfinite(r * 1e6) || r < 0) throw config_error("--rates must be two amounts of dollars, finite and not negative");
         c.rates = reagent::rates(a.rates[0] * 1e6, a.rates[1] * 1e6);
     }
     if (a.max_tokens) c.max_tokens = a.max_tokens;
@@ -105,7 +107,6 @@ public:
         const reagent::log_sink log = out.log(a.verbose ? reagent::log_level::debug : a.quiet ? reagent::log_level::error : reagent::log_level::warn);
         reagent::http_client_options http_options;
         http_options.tls.ca_file = a.ca_file;
-        http_options.log = log;
         reagent::openai_options wire(config.model);
         wire.key(find_key(a, config)).base_url(reagent::url::parse_or_throw(config.base_url, "baseUrl")).log(log);
         const reagent::http_client http(io.get_executor(), std::move(http_options));
@@ -196,23 +197,23 @@ void add_run_command(CLI::App& root, int& status)
                 "  reagent run \"Hello\" --base-url http://127.0.0.1:11434/v1 --model llama3.2");
     auto a = std::make_shared<run_arguments>();
     sub->add_option("QUESTION", a->question, "What to ask; - or nothing reads standard input");
-    sub->add_option("-c,--config", a->config_file, "Configuration file (docs/configuration.md); flags win over it");
-    sub->add_option("--provider", a->provider, "Provider: openai");
-    sub->add_option("--model", a->model, "Model id (gpt-4o-mini)");
-    sub->add_option("--base-url", a->base_url, "Base URL of an OpenAI-compatible server (https://api.openai.com/v1)");
+    sub->add_option("-c,--config", a->config_file, "Configuration file (docs/configuration.md); flags win over it")->check(refuse_empty);
+    sub->add_option("--provider", a->provider, "Provider: openai")->check(refuse_empty);
+    sub->add_option("--model", a->model, "Model id (gpt-4o-mini)")->check(refuse_empty);
+    sub->add_option("--base-url", a->base_url, "Base URL of an OpenAI-compatible server (https://api.openai.com/v1)")->check(refuse_empty);
     a->system_given = sub->add_option("--system", a->system, "System prompt");
     a->tools_given = sub->add_option("--tools", a->tools, "Tools to offer, separated by commas; without a gate just these are allowed")->delimiter(',');
     sub->add_flag("--ungoverned", a->ungoverned, "Run tools without a gate");
     a->max_cost_given = sub->add_option("--max-cost-usd", a->max_cost, "Most the run may cost");
-    a->max_total_given = sub->add_option("--max-total-tokens", a->max_total_tokens, "Most tokens the run may use, prompts and answers");
-    sub->add_option("--max-tokens", a->max_tokens, "Most tokens of one answer")->check(CLI::PositiveNumber);
+    a->max_total_given = sub->add_option("--max-total-tokens", a->max_total_tokens, "Most tokens the run may use, prompts and answers")->check(CLI::Range(std::uint64_t{0}, most_tokens));
+    sub->add_option("--max-tokens", a->max_tokens, "Most tokens of one answer")->check(CLI::Range(std::uint64_t{1}, most_tokens));
     sub->add_option("--rates", a->rates, "Prices in USD per 1000 tokens: IN OUT")->expected(2);
-    a->timeout_given = sub->add_option("--timeout-ms", a->timeout_ms, "Longest silence of the server; 0 is no limit");
-    a->deadline_given = sub->add_option("--deadline-ms", a->deadline_ms, "Longest time of the whole run; 0 is no limit");
+    a->timeout_given = sub->add_option("--timeout-ms", a->timeout_ms, "Longest silence of the server; 0 is no limit")->check(CLI::Range(std::uint64_t{0}, longest_ms));
+    a->deadline_given = sub->add_option("--deadline-ms", a->deadline_ms, "Longest time of the whole run; 0 is no limit")->check(CLI::Range(std::uint64_t{0}, longest_ms));
     sub->add_option("--tool-concurrency", a->tool_concurrency, "Tool calls at once")->check(CLI::Range(1, 1024));
-    sub->add_option("--audit", a->audit_file, "Append decisions to this file");
-    sub->add_option("--key-file", a->key_file, "File whose first line is the key");
-    sub->add_option("--ca-file", a->ca_file, "PEM file of certificate authorities to trust besides the system's");
+    sub->add_option("--audit", a->audit_file, "Append decisions to this file")->check(refuse_empty);
+    sub->add_option("--key-file", a->key_file, "File whose first line is the key")->check(refuse_empty);
+    sub->add_option("--ca-file", a->ca_file, "PEM file of certificate authorities to trust besides the system's")->check(refuse_empty);
     sub->add_flag("--no-stream", a->no_stream, "Ask for the answer in one piece");
     sub->add_flag("--json", a->as_json, "Print the result as one JSON object instead of the text");
     sub->add_flag("-q,--quiet", a->quiet, "Only the answer, and how the run ended if it did not complete");

@@ -75,7 +75,7 @@ void run_printer::finish(const reagent::run_result& result)
         return;
     }
     std::string line = fmt::format("reagent run: {}", reagent::to_string(result.outcome()));
-    if (result.error()) line += ": " + *result.error();
+    if (result.error() && *result.error() != reagent::to_string(result.outcome())) line += ": " + *result.error();
     if (result.metrics().turns > 0 && !quiet_) line += " (" + run_figures(result) + ")";
     out_.note(line);
 }

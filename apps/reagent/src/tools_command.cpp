@@ -79,6 +79,7 @@ int invoke_tool(const tools_arguments& a)
     const json line = json::object().set("tool", a.name).set("options", read_json_argument(a.options, "--options")).set("args", read_json_argument(a.args, "ARGS"));
     const json result = reagent::invoke_case(line);
     if (const json* refused = result.find("error"); refused && refused->is_object()) throw reagent::config_error((*refused)["message"].as_string());
+    if (result["code"] == json("unknown_tool")) throw reagent::config_error("tools invoke: " + result["error"].as_string());
     const bool completed = result["status"] == json("completed");
     if (a.as_json) out.data(result.dump());
     else if (completed) out.data(result["output"].as_string());

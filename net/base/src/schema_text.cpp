@@ -13,6 +13,7 @@
 #include <memory>
 #include <new>
 #include <regex>
+#include <utility>
 
 namespace reagent::inline v0::base_detail {
 namespace {
@@ -98,6 +99,28 @@ public:
     valijson::constraints::Constraint* make(const valijson::adapters::Adapter& value) const override { return new format_constraint(value.asString()); }
 };
 
+// Why valijson's std::regex must not match names with this pattern; empty when it may. With one repetition of one character at most and one group that is not
+// repeated, it can try no more ways than the square of the name's length.
+std::string too_much_for_names(const std::string& pattern)
+{
+    const std::shared_ptr<const RE2> read = compiled(pattern);
+    if (!read->ok()) return read->error();
+    std::size_t groups = 0, repetitions = 0;
+    bool in_class = false, after_group = false;
+    for (std::size_t i = 0; i < pattern.size(); ++i) {
+        const char c = pattern[i];
+        const bool closed = std::exchange(after_group, false);
+        if (c == '\\') ++i;
+        else if (in_class) in_class = c != ']';
+        else if (c == '[') in_class = true;
+        else if (c == '(') ++groups;
+        else if (c == ')') after_group = true;
+        else if (c == '*' || c == '+' || c == '?' || c == '{') repetitions += closed ? 2 : 1;
+    }
+    if (groups > 1 || repetitions > 1) return "names are matched with one repetition of one character and one group at most";
+    return {};
+}
+
 // What holds data, not schemas.
 bool holds_data(std::string_view key) { return key == "enum" || key == "const" || key == "default" || key == "examples"; }
 // What holds schemas under names of the author's choice.
@@ -135,6 +158,11 @@ void rewrite(json& schema, const std::string& name, text_schema& out)
             if (m.first == "patternProperties" && m.second.is_object()) {
                 out.matches_keys = true;
                 for (const json::member& p : m.second.as_object()) {
+                    const std::string why = too_much_for_names(p.first);
+                    if (!why.empty()) {
+                        refuse(p.first, why);
+                        continue;
+                    }
                     try {
                         const std::regex tried(p.first);
                     } catch (const std::regex_error& e) {

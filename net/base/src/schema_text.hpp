@@ -1,5 +1,5 @@
 // Text constraints of a schema. valijson would match them with std::regex, which recurses once per character and can be driven into exponential
-// time; here RE2 does it, in linear time and constant stack.
+// time; here RE2 does it, in linear time and constant stack. Names under `patternProperties` stay with valijson: there only harmless patterns are taken.
 #pragma once
 #include <reagent/base/json.hpp>
 

@@ -1,6 +1,7 @@
 #include <reagent/base/error.hpp>
 #include <reagent/base/secret.hpp>
 
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -8,6 +9,8 @@
 
 namespace reagent::inline v0 {
 namespace {
+
+constexpr std::size_t longest_secret = 16 * 1024;
 
 std::string_view trimmed(std::string_view s) noexcept
 {
@@ -62,12 +65,16 @@ secret secret::from_env(const char* name)
 secret secret::from_file(const std::string& path)
 {
     std::ifstream in(path, std::ios::binary);
-    std::string line;
+    std::array<char, longest_secret + 1> bytes{};
     if (!in) throw config_error("cannot read the secret file " + path + ": check that it exists and is readable");
-    std::getline(in, line);
+    in.read(bytes.data(), bytes.size());
     if (in.bad()) throw config_error("cannot read the secret file " + path + ": is it a regular file?");
-    secret result{std::string_view(line)};
-    explicit_bzero(line.data(), line.size());
+    const std::string_view text(bytes.data(), static_cast<std::size_t>(in.gcount()));
+    const std::string_view line = text.substr(0, text.find('\n'));
+    secret result{line};
+    const bool too_long = line.size() > longest_secret;
+    explicit_bzero(bytes.data(), bytes.size());
+    if (too_long) throw config_error("the first line of the secret file " + path + " is longer than " + std::to_string(longest_secret) + " bytes: it is no key");
     if (result.empty()) throw config_error("the secret file " + path + " has an empty first line: put the secret there");
     return result;
 }

@@ -153,11 +153,29 @@ boost::system::result<url> url::parse(std::string_view source)
     return u;
 }
 
+namespace {
+
+// What a message may show of a text that was meant to be a URL: user info and query may be secrets.
+std::string presentable(std::string_view text)
+{
+    const std::size_t end = std::min(text.find_first_of("?#"), text.size());
+    std::string out(text.substr(0, end));
+    if (const std::size_t at = out.rfind('@'); at != std::string::npos) {
+        const std::size_t slashes = out.find("//");
+        const std::size_t from = slashes == std::string::npos || slashes > at ? 0 : slashes + 2;
+        out.replace(from, at - from, "***");
+    }
+    if (end < text.size()) out += "?…";
+    return out;
+}
+
+}  // namespace
+
 url url::parse_or_throw(std::string_view text, std::string_view what)
 {
     boost::system::result<url> r = parse(text);
     if (r) return std::move(*r);
-    throw validation_error(std::string(what) + " is not an http or https URL: \"" + untrusted_text(text, 200) + "\"");
+    throw validation_error(std::string(what) + " is not an http or https URL: \"" + untrusted_text(presentable(text), 200) + "\"");
 }
 
 bool url::default_port() const noexcept { return port_ == default_of(scheme_); }

@@ -1,6 +1,6 @@
 #include <reagent/model/event.hpp>
 
-#include "iso_time.hpp"
+#include <reagent/base/time_text.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -100,7 +100,7 @@ json event::to_json() const
 {
     const std::string_view type = type_name(kind);
     json out = json::object().set("type", type).set("data", type == "loop:delta" ? delta_data(*this) : run_data(*this));
-    if (at != system_time()) out.set("ts", model_detail::iso_utc(at));
+    if (at != system_time()) out.set("ts", format_iso8601(at));
     return out;
 }
 

@@ -1,8 +1,7 @@
 #include <reagent/model/generate.hpp>
 
-#include "iso_time.hpp"
-
 #include <reagent/base/error.hpp>
+#include <reagent/base/time_text.hpp>
 #include <reagent/base/untrusted_text.hpp>
 
 #include <charconv>
@@ -46,23 +45,27 @@ json window_to_json(const rate_limit_window& w)
     json out = json::object();
     if (w.limit) out.set("limit", *w.limit);
     if (w.remaining) out.set("remaining", *w.remaining);
-    if (w.reset) out.set("reset", model_detail::iso_utc(*w.reset));
+    if (w.reset) out.set("reset", format_iso8601(*w.reset));
     return out;
 }
 
-json rate_limit_to_json(const rate_limit_info& info)
+}  // namespace
+
+json rate_limit_info::to_json() const
 {
     json out = json::object();
     const auto add = [&](const char* name, const rate_limit_window& w) {
         json j = window_to_json(w);
         if (!j.empty()) out.set(name, std::move(j));
     };
-    add("requests", info.requests);
-    add("tokens", info.tokens);
-    add("inputTokens", info.input_tokens);
-    add("outputTokens", info.output_tokens);
+    add("requests", requests);
+    add("tokens", tokens);
+    add("inputTokens", input_tokens);
+    add("outputTokens", output_tokens);
     return out;
 }
+
+namespace {
 
 double milliseconds(std::chrono::nanoseconds d)
 {
@@ -136,6 +139,9 @@ generate_options generate_options::from_json(const json& j, std::string_view com
         else if (name != nullptr && *name == "off") out.mode.emplace(thinking_mode::off);
         else fail("thinkingMode", "\"on\", \"off\" or null", *mode);
     }
+    // Wanted by nobody's wire yet; passing over them in silence would change what the caller asked for.
+    for (const char* key : {"stopSequences", "responseSchema"})
+        if (!j[key].is_null()) throw validation_error("[" + std::string(component) + "] " + key + " is not supported");
     const json& stream = j["stream"];
     if (stream.is_bool()) out.stream = stream.as_bool();
     out.idle = time_limit_from_json(j["timeoutMs"], component, "timeoutMs", false);
@@ -162,7 +168,7 @@ json generate_result::to_json() const
         out.set("thinkingApplied", *thinking == thinking_status::applied ? json(true) : *thinking == thinking_status::unknown ? json() : json(false));
     }
     if (!request_id.empty()) out.set("requestId", request_id);
-    if (rate_limit) out.set("rateLimit", rate_limit_to_json(*rate_limit));
+    if (rate_limit) out.set("rateLimit", rate_limit->to_json());
     if (timings.total.count() != 0)
         out.set("timings", json::object()
                                .set("connectMs", milliseconds(timings.connect))

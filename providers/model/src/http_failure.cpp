@@ -1,5 +1,4 @@
-#include "iso_time.hpp"
-
+#include <reagent/base/time_text.hpp>
 #include <reagent/base/untrusted_text.hpp>
 #include <reagent/base/utf8.hpp>
 #include <reagent/model/http_failure.hpp>
@@ -59,6 +58,28 @@ std::optional<std::uint64_t> count(std::string_view text) noexcept
     return out;
 }
 
+/// A span as services write it: Go's form, or bare seconds.
+std::optional<std::chrono::nanoseconds> span_of(std::string_view text)
+{
+    if (const auto seconds = number(text)) return parse_go_duration(std::string(text) + "s");
+    return parse_go_duration(text);
+}
+
+/// `a + b` that stays inside what a time can hold: a peer chooses `b`.
+system_time later(system_time a, std::chrono::nanoseconds b) noexcept
+{
+    if (b.count() > 0 && a > system_time::max() - b) return system_time::max();
+    if (b.count() < 0 && a < system_time::min() - b) return system_time::min();
+    return a + b;
+}
+
+/// From `from` to `to`, floored at zero. In floating point, where the ends of time are not too far apart.
+milliseconds wait_between(system_time from, system_time to) noexcept
+{
+    using span = std::chrono::duration<double, std::milli>;
+    return at_least_zero((span(to.time_since_epoch()) - span(from.time_since_epoch())).count());
+}
+
 /// One window; true when any of its headers was there.
 bool read_window(rate_limit_window& w, const header_lookup& headers, std::string_view limit, std::string_view remaining, std::string_view reset, system_time now)
 {
@@ -67,8 +88,8 @@ bool read_window(rate_limit_window& w, const header_lookup& headers, std::string
     read.remaining = count(headers(remaining));
     const std::string_view at = headers(reset);
     if (!at.empty()) {
-        if (const auto absolute = model_detail::parse_rfc3339(at)) read.reset = absolute;
-        else if (const auto span = model_detail::parse_go_duration(at)) read.reset = now + std::chrono::duration_cast<system_time::duration>(*span);
+        if (const auto absolute = parse_rfc3339(at)) read.reset = absolute;
+        else if (const auto span = span_of(at)) read.reset = later(now, *span);
     }
     if (!read.limit && !read.remaining && !read.reset) return false;
     w = read;
@@ -82,7 +103,7 @@ std::optional<milliseconds> retry_info(const json& body)
     for (const json& d : details.as_array()) {
         const std::string_view delay = text_or_empty(d["retryDelay"]);
         if (delay.empty()) continue;
-        if (const auto span = model_detail::parse_go_duration(delay)) return std::chrono::duration_cast<milliseconds>(*span);
+        if (const auto span = span_of(delay)) return at_least_zero(std::chrono::duration<double, std::milli>(*span).count());
     }
     return std::nullopt;
 }
@@ -148,17 +169,14 @@ std::optional<milliseconds> retry_after_from(const header_lookup& headers, const
     if (const auto ms = number(headers("retry-after-ms"))) return at_least_zero(*ms);
     const std::string_view after = headers("retry-after");
     if (const auto s = number(after)) return at_least_zero(*s * 1e3);
-    if (const auto at = model_detail::parse_http_date(after)) {
-        const auto from = model_detail::parse_http_date(headers("date")).value_or(now);
-        return at_least_zero(std::chrono::duration<double, std::milli>(*at - from).count());
-    }
+    if (const auto at = parse_http_date(after, now)) return wait_between(parse_http_date(headers("date"), now).value_or(now), *at);
     if (const auto delay = retry_info(body)) return delay;
     const auto limits = rate_limit_from(headers, now);
     if (!limits) return std::nullopt;
     std::optional<milliseconds> longest;
     for (const rate_limit_window* w : {&limits->requests, &limits->tokens, &limits->input_tokens, &limits->output_tokens}) {
         if (w->remaining != std::uint64_t{0} || !w->reset) continue;
-        const milliseconds wait = at_least_zero(std::chrono::duration<double, std::milli>(*w->reset - now).count());
+        const milliseconds wait = wait_between(now, *w->reset);
         longest = std::max(longest.value_or(wait), wait);
     }
     return longest;
@@ -166,13 +184,13 @@ std::optional<milliseconds> retry_after_from(const header_lookup& headers, const
 
 namespace {
 
-provider_error make_http_error(std::string_view component, int status, const header_lookup& headers, const service_error& said)
+provider_error make_http_error(std::string_view component, int status, const header_lookup& headers, const service_error& said, std::string_view hidden)
 {
     bool retryable = retryable_status(status) && !(status == 429 && said.quota);
     const std::string_view advice = headers("x-should-retry");
     if (advice == "true") retryable = true;
     if (advice == "false") retryable = false;
-    const std::string text = untrusted_text(said.message);
+    const std::string text = untrusted_text(hide_secret(said.message, hidden));
     provider_error out(status == 429 ? errc::rate_limited : errc::provider_failed, prefixed(component, text.empty() ? "HTTP " + std::to_string(status) : text), retryable);
     out.status = status;
     return out;
@@ -186,13 +204,17 @@ json parsed_or_null(std::string_view body)
 
 }  // namespace
 
-http_failure::http_failure(std::string_view component, int status, const header_lookup& headers, std::string_view body, system_time now, bool expose_body)
+http_failure::http_failure(std::string_view component, int status, const header_lookup& headers, std::string_view body, system_time now, bool expose_body,
+                           std::string_view hidden)
     : error(errc::provider_failed, {}, false)
 {
     const json answer = status >= 400 ? parsed_or_null(body) : json();
     service_error said = service_error::read(answer["error"]);
-    error = make_http_error(component, status, headers, said);
+    error = make_http_error(component, status, headers, said, hidden);
     error.retry_after = retry_after_from(headers, answer, now);
+    error.rate_limit = rate_limit_from(headers, now);
+    error.request_id = headers("x-request-id");
+    if (error.request_id.empty()) error.request_id = headers("request-id");
     if (expose_body) error.body = repair_utf8(body);
     service_message = std::move(said.message);
 }

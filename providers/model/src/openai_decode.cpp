@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstring>
 
 namespace reagent::inline v0 {
@@ -113,16 +112,18 @@ template <class V>
 std::optional<usage> read_usage(const V& value)
 {
     std::optional<std::uint64_t> prompt, completion, cached, reasoning;
+    bool details = false;
     value.members([&](std::string_view key, const V& v) {
         if (key == "prompt_tokens") prompt = token_count(v);
         else if (key == "completion_tokens") completion = token_count(v);
         else if (key == "prompt_tokens_details") {
+            details = v.is_object();
             v.members([&](std::string_view k, const V& n) { if (k == "cached_tokens") cached = token_count(n); });
         } else if (key == "completion_tokens_details") {
             v.members([&](std::string_view k, const V& n) { if (k == "reasoning_tokens") reasoning = token_count(n); });
         }
     });
-    if (!prompt && !completion && !cached) return std::nullopt;
+    if (!prompt && !completion && !details) return std::nullopt;
     usage u;
     u.cache_read = cached.value_or(0);
     u.cache_creation = 0;
@@ -145,7 +146,8 @@ public:
             else if (key == "error") error = v;
         });
         if (!choices.is_array()) return;
-        choices.elements([&](const V& c) { take_choice(c); });
+        std::int64_t position = 0;
+        choices.elements([&](const V& c) { take_choice(c, position++); });
     }
     V choices, used, model, error;
     bool any_choice = false;
@@ -157,7 +159,7 @@ public:
     }
 
 private:
-    void take_choice(const V& c)
+    void take_choice(const V& c, std::int64_t position)
     {
         V index, delta, message, reason;
         c.members([&](std::string_view key, const V& v) {
@@ -167,7 +169,7 @@ private:
             else if (key == "finish_reason") reason = v;
         });
         any_choice = any_choice || c.is_object();
-        if (index.integer().value_or(0) != 0) return;
+        if (index.integer().value_or(position) != 0) return;
         const V& said = message.is_object() ? message : delta;
         said.members([&](std::string_view key, const V& v) {
             if (key == "content") content = v;
@@ -314,6 +316,7 @@ struct openai_decoder::reader {
             f.id = view.id.string();
             f.name = view.name.string();
             f.arguments = view.arguments.string();
+            f.text = view.arguments.is_string();
             if (view.by_value()) {
                 text = view.arguments.to_json().dump();
                 f.arguments = text;
@@ -330,7 +333,7 @@ struct openai_decoder::reader {
     {
         if (d.result_.model.empty()) d.result_.model = o.model.string();
         d.begin(out);
-        if (const std::string_view thought = o.reasoning_content.is_string() ? o.reasoning_content.string() : o.reasoning.string(); !thought.empty())
+        if (const std::string_view thought = o.reasoning_content.string().empty() ? o.reasoning.string() : o.reasoning_content.string(); !thought.empty())
             d.add_thinking(thought, out);
         content(o.content);
         d.refusal_ += o.refusal.string();
@@ -369,7 +372,7 @@ decode_state openai_decoder::on_event(std::string_view data, std::string_view ty
         if (o.error) return fail_stream(o.error.to_json());
         if (type == "error") return fail_stream(root.to_json());
         if (r.apply(o, false)) return decode_state::more;
-        return fail(make_error(errc::event_too_large, "the arguments of a tool call pass the limit of " + std::to_string(codec_->options().max_arguments) + " bytes", "event-too-large", false), true);
+        return fail(make_error(errc::event_too_large, calls_->assembler.limit_text(), "event-too-large", false), true);
     };
     if (const auto root = codec_->wire_json().parse(data)) {
         const wire_value v(*root);
@@ -383,7 +386,7 @@ decode_state openai_decoder::on_event(std::string_view data, std::string_view ty
         }
     }
     const auto lenient = json::parse(data);
-    if (!lenient) return fail(make_error(errc::invalid_json, "stream event is not JSON: " + untrusted_text(data, 200), "invalid-event", true), true);
+    if (!lenient) return fail(make_error(errc::invalid_json, "stream event is not JSON: " + quoted(data, 200), "invalid-event", true), true);
     const lenient_value v(*lenient);
     return take(v, chat_object<lenient_value>(v));
 }
@@ -394,7 +397,7 @@ decode_state openai_decoder::on_body(std::string_view text, int status, event_ba
     const auto take = [&]<class V>(const chat_object<V>& o) {
         if (!o.any_choice) return no_choices(text);
         if (r.apply(o, true)) return finish(out);
-        return fail(make_error(errc::event_too_large, "the arguments of a tool call pass the limit of " + std::to_string(codec_->options().max_arguments) + " bytes", "event-too-large", false), false);
+        return fail(make_error(errc::event_too_large, calls_->assembler.limit_text(), "event-too-large", false), false);
     };
     if (const auto root = codec_->wire_json().parse(text)) {
         const chat_object<wire_value> o{wire_value(*root)};
@@ -403,7 +406,7 @@ decode_state openai_decoder::on_body(std::string_view text, int status, event_ba
     const auto lenient = json::parse(text);
     if (lenient) return take(chat_object<lenient_value>(lenient_value(*lenient)));
     const bool empty = text.find_first_not_of(" \t\r\n") == std::string_view::npos;
-    provider_error e = make_error(errc::invalid_json, "Invalid JSON response: " + untrusted_text(text, 200), "invalid-json", empty);
+    provider_error e = make_error(errc::invalid_json, "Invalid JSON response: " + quoted(text, 200), "invalid-json", empty);
     e.status = status;
     if (codec_->options().expose_error_body) e.body = repair_utf8(text);
     return fail(std::move(e), false);
@@ -425,6 +428,7 @@ decode_state openai_decoder::fail(provider_error failure, bool with_partial)
         partial.tool_calls_started = calls_ ? calls_->assembler.started() : 0;
         failure.partial = std::move(partial);
     }
+    if (failure.request_id.empty()) failure.request_id = result_.request_id;
     failure_ = std::make_unique<provider_error>(std::move(failure));
     return decode_state::failed;
 }
@@ -432,7 +436,7 @@ decode_state openai_decoder::fail(provider_error failure, bool with_partial)
 decode_state openai_decoder::fail_stream(const json& error)
 {
     const service_error said = service_error::read(error);
-    const std::string text = untrusted_text(said.message);
+    const std::string text = quoted(said.message, 300);
     provider_error e = make_error(said.status == 429 ? errc::rate_limited : errc::provider_failed, text.empty() ? "the stream carries an error without a message" : text,
                                   "stream-error", retryable_status(said.status) && !said.quota);
     e.status = said.status;
@@ -443,9 +447,15 @@ decode_state openai_decoder::fail_stream(const json& error)
 decode_state openai_decoder::no_choices(std::string_view body)
 {
     const bool expose = codec_->options().expose_error_body;
-    provider_error e = make_error(errc::provider_failed, expose ? "response has no choices: " + untrusted_text(body, 300) : "response has no choices", "no-choices", false);
+    provider_error e = make_error(errc::provider_failed, expose ? "response has no choices: " + quoted(body, 300) : "response has no choices", "no-choices", false);
     if (expose) e.body = repair_utf8(body);
     return fail(std::move(e), false);
+}
+
+std::string openai_decoder::quoted(std::string_view foreign, std::size_t max) const
+{
+    constexpr std::size_t looked_at = 64 * 1024;  // more than is ever shown
+    return untrusted_text(hide_secret(foreign.substr(0, looked_at), key()), max);
 }
 
 provider_error openai_decoder::make_error(errc code, std::string_view text, std::string_view bound, bool retryable) const
@@ -511,6 +521,11 @@ decode_state openai_decoder::finish(event_batch* out)
     }
     if (out != nullptr) out->push(event_kind::stop, result_.stop_reason);
     return decode_state::done;
+}
+
+std::uint64_t openai_decoder::held_bytes() const noexcept
+{
+    return result_.text.size() + reasoning_.size() + refusal_.size() + (calls_ ? calls_->assembler.held_bytes() : 0);
 }
 
 std::uint64_t openai_decoder::received_bytes() const noexcept

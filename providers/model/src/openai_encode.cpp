@@ -1,10 +1,11 @@
 #include <reagent/base/error.hpp>
+#include <reagent/base/untrusted_text.hpp>
 #include <reagent/model/encoded_prefix.hpp>
 #include <reagent/model/http_failure.hpp>
 #include <reagent/model/openai_codec.hpp>
 
+#include <algorithm>
 #include <charconv>
-#include <cmath>
 
 namespace reagent::inline v0 {
 
@@ -15,7 +16,7 @@ constexpr std::string_view component = "OpenAIProvider";
 bool is_deepseek(std::string_view host) noexcept
 {
     constexpr std::string_view domain = "deepseek.com";
-    return host == domain || (host.ends_with(domain) && host[host.size() - domain.size() - 1] == '.');
+    return host.size() > domain.size() && host.ends_with(domain) && host[host.size() - domain.size() - 1] == '.';
 }
 
 void append_unsigned(std::string& out, std::uint64_t n)
@@ -98,7 +99,7 @@ void append_content(std::string& out, const message& m)
         append_tool_content(out, m);
     } else if (m.content_null && texts + others == 0) {
         out += "null";
-    } else if (others == 0 && texts <= 1 && !(m.content_parts && texts == 1)) {
+    } else if (others == 0 && texts <= 1 && !m.content_parts) {
         const text_part* only = nullptr;
         for (const part& p : m.parts)
             if (const auto* t = std::get_if<text_part>(&p)) only = t;
@@ -198,6 +199,43 @@ bool truthy(const json& j) noexcept
     }
 }
 
+/// No control character may stand in a header: a line break would start one of its own.
+bool fits_a_header(std::string_view text) noexcept
+{
+    return std::none_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+}
+
+/// The user's own headers. Their values are never shown: they may hold a key.
+void append_headers(std::string& lines, const openai_codec_options& o)
+{
+    for (const auto& [name, value] : o.headers) {
+        std::string lower(name);
+        for (char& c : lower)
+            if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
+        if (lower == "content-type" || (lower == "authorization" && !o.key.empty())) throw validation_error(prefixed(component, "the header " + name + " is set by the provider"));
+        const bool token = !name.empty() && name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$%&'*+-.^_`|~") == std::string::npos;
+        if (!token || !fits_a_header(value)) throw validation_error(prefixed(component, "the header " + untrusted_text(name, 40) + " must be a name and one line of text"));
+        lines.append(name).append(": ").append(value).append("\r\n");
+    }
+}
+
+/// `,"top_p":0.5`: what we set ourselves, and what would multiply the answer past its bound, is refused.
+std::string encoded_members(const json& members)
+{
+    static constexpr std::array<std::string_view, 11> ours = {"model", "messages", "temperature", "max_tokens", "max_completion_tokens", "tools", "tool_choice", "thinking", "stream", "stream_options", "n"};
+    std::string out;
+    if (members.is_null()) return out;
+    if (!members.is_object()) throw validation_error(prefixed(component, "body members must be an object"));
+    for (const auto& [name, value] : members.as_object()) {
+        if (std::find(ours.begin(), ours.end(), name) != ours.end()) throw validation_error(prefixed(component, "the body member " + name + " is set by the provider"));
+        out += ',';
+        append_json_string(out, name);
+        out += ':';
+        value.dump_to(out);
+    }
+    return out;
+}
+
 [[noreturn]] void invalid_tool_choice()
 {
     throw provider_error(errc::invalid_argument, prefixed(component, R"(invalid toolChoice: use "auto", "required", "none" or {"name": …})"), false);
@@ -213,13 +251,13 @@ openai_codec::openai_codec(openai_codec_options options)
 {
     header_lines_ = "Content-Type: application/json\r\n";
     if (!options_.key.empty()) {
-        // A line break in a key would start a header of its own.
-        if (options_.key.reveal().find_first_of(std::string_view("\r\n\0", 3)) != std::string_view::npos)
-            throw validation_error(prefixed(component, "apiKey must be one line of text"));
+        if (!fits_a_header(options_.key.reveal())) throw validation_error(prefixed(component, "apiKey must be one line of text"));
         header_lines_ += "Authorization: Bearer ";
         header_lines_ += options_.key.reveal();
         header_lines_ += "\r\n";
     }
+    append_headers(header_lines_, options_);
+    members_ = encoded_members(options_.members);
     head_ = R"({"model":)";
     append_json_string(head_, options_.model);
     head_ += R"(,"messages":[)";
@@ -251,7 +289,10 @@ openai_call_plan openai_codec::plan(const generate_request& request) const
         } else {
             invalid_tool_choice();
         }
-        if (!request.tools || request.tools->empty()) out.tool_choice.clear();
+        if (!request.tools || request.tools->empty()) {
+            out.tool_choice.clear();
+            out.forced_tool = false;  // what is not sent forces nothing
+        }
     }
     const json& raw = o.thinking ? *o.thinking : options_.thinking;
     if (truthy(raw)) out.thinking = raw.dump();
@@ -327,6 +368,7 @@ wire_request openai_codec::encode(const generate_request& request, const openai_
         out += R"(,"tool_choice":)";
         out += plan.tool_choice;
     }
+    out += members_;
     if (!plan.thinking.empty()) {
         out += R"(,"thinking":)";
         out += plan.thinking;

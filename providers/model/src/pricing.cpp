@@ -55,7 +55,7 @@ std::optional<rates> rates::from_json(const json& j, std::string_view where)
         const json& v = j[key];
         if (v.is_null() && absent) return *absent;
         const auto d = v.get_double();
-        if (!d || !std::isfinite(*d) || *d < 0)
+        if (!d || !std::isfinite(*d * 1e6) || *d < 0)
             throw validation_error(std::string(where) + "." + std::string(key) + " must be a number that is finite and not negative; got " + untrusted_text(v.dump(), 40));
         return *d;
     };

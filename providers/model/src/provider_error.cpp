@@ -1,8 +1,18 @@
 #include <reagent/model/provider_error.hpp>
 
+#include <cstring>
+
 namespace reagent::inline v0 {
 
 namespace {
+
+/// The name that the system's error has everywhere (`ECONNREFUSED`), or null.
+const char* system_name(const provider_error& e) noexcept
+{
+    if (e.code() == errc::resolve_failed) return "ENOTFOUND";
+    if (!e.cause || e.cause.category() != boost::system::system_category()) return nullptr;
+    return strerrorname_np(e.cause.value());
+}
 
 json provider_to_json(const provider_error& e)
 {
@@ -11,10 +21,13 @@ json provider_to_json(const provider_error& e)
     out.set("retryable", e.retryable());
     if (!e.bound.empty()) out.set("bound", e.bound);
     if (!e.event.empty()) out.set("event", e.event);
+    if (const char* name = system_name(e)) out.set("code", name);
     out.set("message", e.message());
     if (e.body) out.set("body", *e.body);
     if (e.retry_after) out.set("retryAfterMs", static_cast<std::int64_t>(e.retry_after->count()));
     if (e.partial) out.set("partial", json::object().set("text", e.partial->text).set("toolCallsStarted", e.partial->tool_calls_started));
+    if (!e.request_id.empty()) out.set("requestId", e.request_id);
+    if (e.rate_limit) out.set("rateLimit", e.rate_limit->to_json());
     if (e.attempts > 1) out.set("attempts", e.attempts);
     return out;
 }

@@ -26,7 +26,8 @@ void json_end_finder::feed(std::string_view bytes) noexcept
 
 bool tool_call_assembler::continues(const slot& s, const tool_fragment& f) const noexcept
 {
-    if (!f.id.empty()) return s.wire_id.empty() || s.wire_id == f.id;
+    // A late id belongs to the call that has none, unless that one is whole and a name says that another begins.
+    if (!f.id.empty()) return s.wire_id == f.id || (s.wire_id.empty() && (f.name.empty() || !s.end.complete()));
     if (f.name.empty()) return true;
     // A name without an id: the same call repeats its name until its arguments are whole, another name is another call.
     return !s.end.complete() && (s.name.empty() || s.name == f.name);
@@ -67,12 +68,18 @@ tool_call_assembler::slot* tool_call_assembler::open(const tool_fragment& f)
     return &s;
 }
 
-/// Makes `wanted` unique in the round: the second `a` is `a__2`.
+/// Makes `wanted` unique in the round: the second `a` is `a__2`. Each id remembers its next suffix, so equal ids do not try all earlier ones again.
 void tool_call_assembler::give_id(slot& s, std::string_view wanted)
 {
-    const auto taken = [&](const std::string& id) { return std::any_of(slots_.begin(), slots_.end(), [&](const slot& o) { return &o != &s && o.id == id; }); };
     s.id = wanted;
-    for (unsigned n = 2; taken(s.id); ++n) s.id = std::string(wanted) + "__" + std::to_string(n);
+    const auto [first, is_new] = taken_.try_emplace(s.id, 2);
+    ++ids_tried_;
+    if (is_new) return;
+    unsigned& next = first->second;  // stays valid while others are inserted
+    do {
+        s.id = std::string(wanted) + "__" + std::to_string(next++);
+        ++ids_tried_;
+    } while (!taken_.try_emplace(s.id, 2).second);
 }
 
 void tool_call_assembler::emit(slot& s, event_batch* out)
@@ -105,9 +112,15 @@ bool tool_call_assembler::extend(slot& s, const tool_fragment& f, event_batch* o
 {
     if (!f.id.empty() && s.wire_id.empty()) {
         s.wire_id = f.id;
+        label_bytes_ += f.id.size();
         if (s.id.empty()) give_id(s, f.id);
     }
-    if (s.name.empty()) s.name = f.name;
+    if (s.name.empty()) {
+        s.name = f.name;
+        label_bytes_ += f.name.size();
+    }
+    s.has_text = s.has_text || (f.text && !f.whole);
+    s.has_value = s.has_value || f.whole;
     if (!f.arguments.empty()) {
         if (f.arguments.size() > max_arguments_ - std::min(max_arguments_, s.arguments.size())) return false;
         s.arguments += f.arguments;
@@ -117,6 +130,12 @@ bool tool_call_assembler::extend(slot& s, const tool_fragment& f, event_batch* o
     }
     emit(s, out);
     return true;
+}
+
+std::string tool_call_assembler::limit_text() const
+{
+    if (slots_.size() >= max_calls_of_round) return "an answer with more than " + std::to_string(max_calls_of_round) + " tool calls passes the limit";
+    return "the arguments of a tool call pass the limit of " + std::to_string(max_arguments_) + " bytes";
 }
 
 bool tool_call_assembler::add(const tool_fragment& f, event_batch* out)
@@ -163,7 +182,7 @@ void tool_call_assembler::finish(const tool_list& tools, bool expose_arguments, 
             m.name = s.name;
             m.error = read.fault;
             m.offset = read.offset;
-            if (expose_arguments) m.raw_arguments = s.arguments;
+            if (expose_arguments && s.has_text && !s.has_value) m.raw_arguments = s.arguments;
         }
         const bool bad = !read.fault.empty();
         attempted_call attempted;

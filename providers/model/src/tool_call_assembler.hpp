@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace reagent::inline v0::model_detail {
@@ -19,6 +20,7 @@ class tool_fragment {
 public:
     std::optional<std::int64_t> index;
     std::string_view id, name, arguments;
+    bool text = true;    ///< `arguments` came as a string, be it an empty one; false: as a value, or not at all
     bool whole = false;  ///< `arguments` is complete JSON (it came as an object)
 };
 
@@ -35,7 +37,7 @@ private:
 };
 
 /// Puts tool calls together from fragments (spec/loop-and-providers.md §5 and §4.2): slots by index, new slots by a new id or name, fragments that
-/// belong nowhere go to the open call. Never throws but for memory; the work is linear in the bytes.
+/// belong nowhere go to the open call. Never throws but for memory; bytes are touched once, a fragment looks at each open slot at most.
 class tool_call_assembler {
 public:
     tool_call_assembler() = default;
@@ -50,8 +52,14 @@ public:
     /// At the logical end: reads the arguments and fills `tool_calls`, or `malformed` and `attempted`.
     void finish(const tool_list& tools, bool expose_arguments, generate_result& result, event_batch* out);
 
+    /// What `add` refused, in words.
+    std::string limit_text() const;
     unsigned started() const noexcept { return static_cast<unsigned>(slots_.size()); }
     std::uint64_t argument_bytes() const noexcept { return bytes_; }
+    /// Bytes kept in all: arguments, names and ids.
+    std::uint64_t held_bytes() const noexcept { return bytes_ + label_bytes_; }
+    /// Ids tried so far until each was unique, for tests of the work done.
+    std::uint64_t ids_tried() const noexcept { return ids_tried_; }
 
 private:
     class slot {
@@ -61,7 +69,7 @@ private:
         json_end_finder end;
         std::size_t emitted = 0;   ///< bytes of `arguments` already sent as events
         bool open_event = false;   ///< tool_start is out
-        bool arguments_are_text = true;
+        bool has_text = false, has_value = false;  ///< how the arguments came
     };
     slot* find(const tool_fragment& f);
     bool continues(const slot& s, const tool_fragment& f) const noexcept;
@@ -74,7 +82,8 @@ private:
     std::vector<slot> slots_;
     std::size_t max_arguments_ = default_max_arguments;
     random_source random_;
-    std::uint64_t bytes_ = 0;
+    std::unordered_map<std::string, unsigned> taken_;  ///< ids of the round, each with the next suffix for those that want it too
+    std::uint64_t bytes_ = 0, label_bytes_ = 0, ids_tried_ = 0;
 };
 
 /// Arguments of one call as text to a value; the fault's sentence and byte when they cannot be used.

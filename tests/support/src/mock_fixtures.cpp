@@ -20,6 +20,9 @@ constexpr std::array<std::string_view, 12> fault_names = {"none",           "sta
                                                           "close",          "stall",               "trickle",      "malformed_json",
                                                           "truncated_arguments", "missing_done",   "missing_finish", "error_event"};
 
+constexpr std::size_t largest_fixtures = std::size_t{64} << 20U;
+constexpr std::uint64_t longest_pause_ms = 24ULL * 3600 * 1000;
+
 std::size_t distance(std::string_view a, std::string_view b)
 {
     std::vector<std::size_t> row(b.size() + 1);
@@ -86,6 +89,13 @@ public:
         const std::optional<std::uint64_t> n = v->get_uint64();
         if (!n) fail(join(where, key), "must be a whole number of at least 0, not " + v->dump().substr(0, 60));
         return n;
+    }
+    std::optional<std::chrono::milliseconds> pause(const json& object, std::string_view key, const std::string& where) const
+    {
+        const std::optional<std::uint64_t> n = count(object, key, where);
+        if (!n) return std::nullopt;
+        if (*n > longest_pause_ms) fail(join(where, key), "must be at most a day, 86400000, not " + std::to_string(*n));
+        return std::chrono::milliseconds(*n);
     }
     int status(std::uint64_t n, const std::string& where) const
     {
@@ -226,9 +236,9 @@ void reader::options(const json& j, const std::string& where, mock_fixture& f) c
         f.chunk_size = n;
     }
     for (const std::string_view key : {"latency", "latency_ms"}) {
-        if (const auto n = count(j, key, where)) f.latency = std::chrono::milliseconds(*n);
+        if (const auto t = pause(j, key, where)) f.latency = t;
     }
-    if (const auto n = count(j, "gap_ms", where)) f.gap = std::chrono::milliseconds(*n);
+    if (const auto t = pause(j, "gap_ms", where)) f.gap = t;
     if (const json* x = j.find("fault")) fault(*x, join(where, "fault"), f.fault);
 }
 
@@ -280,6 +290,7 @@ mock_fixtures parse_mock_fixtures(std::string_view text, std::string_view file)
 {
     static constexpr std::array<std::string_view, 1> known = {"fixtures"};
     const reader r(file);
+    if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // a byte order mark, as some editors write
     std::size_t offset = 0;
     const auto document = json::parse(text, json::parse_options(), offset);
     if (!document) r.fail("", "not JSON at byte " + std::to_string(offset));
@@ -297,11 +308,14 @@ mock_fixtures load_mock_fixtures(const std::string& path)
     std::ifstream in(path, std::ios::binary);
     if (!in) throw config_error("cannot read " + path + ": " + std::strerror(errno));
     std::string text;
-    try {
-        text.assign(std::istreambuf_iterator<char>(in), {});
-    } catch (const std::ios_base::failure&) {  // a directory opens and then cannot be read
-        throw config_error("cannot read " + path + ": " + std::strerror(errno));
+    std::array<char, 65536> piece{};
+    while (text.size() <= largest_fixtures) {
+        in.read(piece.data(), piece.size());
+        text.append(piece.data(), static_cast<std::size_t>(in.gcount()));
+        if (in.bad()) throw config_error("cannot read " + path + ": " + std::strerror(errno));  // a directory opens and then cannot be read
+        if (!in) break;
     }
+    if (text.size() > largest_fixtures) throw config_error(path + ": is longer than " + std::to_string(largest_fixtures >> 20U) + " MiB");
     return parse_mock_fixtures(text, path);
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 #include <reagent/base/asio.hpp>
 #include <reagent/base/clock.hpp>
-#include <reagent/base/log_sink.hpp>
 #include <reagent/net/http_types.hpp>
 #include <reagent/net/resolver.hpp>
 
@@ -15,6 +14,7 @@ namespace reagent::inline v0 {
 
 class tls_options {
 public:
+    tls_options() = default;
     std::string ca_file;  ///< PEM bundle used besides the system store; a bad file is a `config_error` at construction
     std::string ca_dir;
     bool system_store = true;
@@ -22,6 +22,7 @@ public:
 
 class http_client_options {
 public:
+    http_client_options() = default;
     std::size_t max_open_per_origin = 0;                                 ///< 0 unlimited; when set, callers wait FIFO
     std::chrono::nanoseconds pool_wait = std::chrono::seconds(10);       ///< longest such wait: errc::pool_timeout
     std::size_t max_idle_per_origin = 64;
@@ -30,7 +31,6 @@ public:
     tls_options tls;
     clock_ptr clock;        ///< null: the system clock
     resolver_ptr resolver;  ///< null: make_system_resolver
-    log_sink log;
 };
 
 /// Counters of a client since its construction.
@@ -74,7 +74,8 @@ private:
 };
 
 /// An HTTP/1.1 client: pool, TLS contexts, resolver and limits of one executor. A cheap handle on shared state that running exchanges keep
-/// alive. Shared: unsafe; belongs to one strand or single-threaded context. Redirects are never followed.
+/// alive. Shared: unsafe; belongs to one strand or single-threaded context, which all handles and exchanges must not outlive: idle connections are
+/// registered with its reactor. Coroutines that use it run on that context. Redirects are never followed.
 class http_client {
 public:
     explicit http_client(any_io_executor ex, http_client_options options = {});

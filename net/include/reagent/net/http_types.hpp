@@ -35,9 +35,10 @@ private:
     std::vector<span> spans_;
 };
 
-/// Limits of one exchange; zero is off (design §3).
+/// Limits of one exchange; zero is off, negative ones are refused.
 class http_limits {
 public:
+    http_limits() = default;
     std::chrono::nanoseconds connect = std::chrono::seconds(10);      ///< name, TCP and TLS
     std::chrono::nanoseconds first_byte{0};                           ///< last request byte to end of response head
     std::chrono::nanoseconds idle = std::chrono::seconds(600);        ///< moved by bytes in either direction
@@ -53,10 +54,16 @@ public:
     http_request(std::string m, url u) : method(std::move(m)), target(std::move(u)) {}
     std::string method = "GET";
     url target;
-    /// Ready-made header lines, each ending CRLF (`Authorization: Bearer …\r\n`); Host and Content-Length are the client's.
+    /// Ready-made header lines, each ending CRLF (`Authorization: Bearer …\r\n`); Host and Content-Length are the client's. A view: the caller keeps them alive
+    /// until the exchange's head has come, as a reused connection that dies sends them twice. `open` refuses malformed lines.
     std::string_view header_lines;
     std::string_view body;
     http_limits limits;
+    /// What to do when a reused connection dies before a byte of the answer came: send again once on a fresh one, or fail with `stale()` set, for a
+    /// caller who has to account for each request that leaves.
+    bool resend = true;
+    /// Dial even if an idle connection is there.
+    bool fresh = false;
 };
 
 class http_head {
@@ -69,14 +76,17 @@ public:
 /// or empty when the system had no part in it. `code()` stays the `errc`.
 class transport_error : public error {
 public:
-    transport_error(errc what, std::string message, bool retryable, error_code cause = {})
-        : error(what, std::move(message), retryable), cause_(cause)
+    transport_error(errc what, std::string message, bool retryable, error_code cause = {}, bool stale = false)
+        : error(what, std::move(message), retryable), cause_(cause), stale_(stale)
     {
     }
     const error_code& cause() const noexcept { return cause_; }
+    /// A reused connection died before a byte of the answer came: the request may be sent again on a fresh one.
+    bool stale() const noexcept { return stale_; }
 
 private:
     error_code cause_;
+    bool stale_ = false;
 };
 
 /// How a body ended, for those who judge it.

@@ -22,6 +22,7 @@ using resolver_ptr = std::shared_ptr<resolver>;
 /// How names are asked for.
 class dns_options {
 public:
+    dns_options() = default;
     std::vector<std::string> servers;         ///< `address[:port]`; empty: as the system is configured
     std::chrono::milliseconds timeout{2000};  ///< of the first try of each server; later tries wait longer
     int tries = 3;

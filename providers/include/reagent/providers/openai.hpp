@@ -51,6 +51,13 @@ public:
     REAGENT_OPENAI_OPTION(expose_error_body, bool, codec_.expose_error_body)
     /// Put the text of unreadable tool arguments into the malformed marker.
     REAGENT_OPENAI_OPTION(expose_malformed_args, bool, codec_.expose_malformed_args)
+    /// One more header of every request (`api-key`, `OpenAI-Organization`); chains.
+    openai_options& header(std::string name, std::string value) & { codec_.headers.emplace_back(std::move(name), std::move(value)); return *this; }
+    openai_options&& header(std::string name, std::string value) && { return std::move(header(std::move(name), std::move(value))); }
+    /// An object: members of every body that have no setter here (`top_p`, `seed`, `stop`, `parallel_tool_calls`).
+    REAGENT_OPENAI_OPTION(members, json, codec_.members)
+    /// Most bytes of arguments of one call. Default 8 MiB.
+    REAGENT_OPENAI_OPTION(max_arguments, std::size_t, codec_.max_arguments)
     /// Ids of calls that come without one.
     REAGENT_OPENAI_OPTION(random, random_source, codec_.random)
     /// Longest time without a byte in either direction; off is allowed. Default 600 s.
@@ -74,10 +81,11 @@ private:
     log_sink log_;
 };
 
-/// An OpenAI-compatible chat provider on `http`. It admits its attempts: a request that has a gate passes it before every body that leaves. Calls of
+/// An OpenAI-compatible chat provider on `http`, whose context its calls must run on. It admits its attempts: a request that has a gate passes it before every body that leaves. Calls of
 /// one provider may run at once on the client's executor. Warns once through the log when a key would travel in the clear.
 /// Errors of a call: `provider_error`, `timeout_error` (`[OpenAIProvider] request timed out after <n>ms of socket inactivity`, …), `validation_error`, `halt_error`.
-/// Throws `validation_error` for options that exclude each other.
+/// `thinking` and `mode` exclude each other as a call sees them, its own nulls included: such a call is a `validation_error` before any I/O.
+/// Throws `validation_error` for a key that cannot stand in a header.
 provider_ptr openai_chat(http_client http, openai_options options);
 
 }  // namespace reagent::inline v0

@@ -16,8 +16,10 @@ namespace reagent::inline v0 {
 /// Sizes of one response (spec/loop-and-providers.md §2.3).
 class response_limits {
 public:
+    response_limits() = default;
     std::size_t max_event = 16 * 1024 * 1024;       ///< bytes of one stream event
     std::uint64_t max_body = 64ull * 1024 * 1024;   ///< bytes of a decoded JSON body
+    std::uint64_t max_stream = 64ull * 1024 * 1024; ///< bytes of text, thinking, refusal and tool calls that a stream may add up to
     std::size_t max_error_body = 1024 * 1024;       ///< bytes read of a body with an error status; what is beyond is not looked at
 };
 

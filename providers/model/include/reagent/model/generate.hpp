@@ -48,16 +48,22 @@ class time_limit {
 public:
     time_limit() = default;                                                          ///< inherit
     template <class Rep, class Period>
-    time_limit(std::chrono::duration<Rep, Period> d)                                 ///< zero is off
-        : set_(true), span_(std::chrono::duration_cast<std::chrono::nanoseconds>(d))
-    {
-    }
+    time_limit(std::chrono::duration<Rep, Period> d) : set_(true), span_(clamped(d)) {}  ///< zero is off, a negative one is over at once; saturates at 292 years
     static time_limit off() { return time_limit(std::chrono::nanoseconds(0)); }
     bool inherits() const noexcept { return !set_; }
     std::chrono::nanoseconds span() const noexcept { return span_; }
     std::chrono::nanoseconds or_else(std::chrono::nanoseconds d) const noexcept { return set_ ? span_ : d; }
 
 private:
+    template <class Rep, class Period>
+    static std::chrono::nanoseconds clamped(std::chrono::duration<Rep, Period> d)
+    {
+        using std::chrono::nanoseconds;
+        const auto wide = std::chrono::duration<long double, std::nano>(d).count();
+        if (!(wide < static_cast<long double>(nanoseconds::max().count()))) return nanoseconds::max();
+        if (wide <= static_cast<long double>(nanoseconds::min().count())) return nanoseconds::min();
+        return std::chrono::duration_cast<nanoseconds>(d);
+    }
     bool set_ = false;
     std::chrono::nanoseconds span_{0};
 };
@@ -124,6 +130,7 @@ public:
 class rate_limit_info {
 public:
     rate_limit_window requests, tokens, input_tokens, output_tokens;
+    json to_json() const;
 };
 class call_timings {
 public:

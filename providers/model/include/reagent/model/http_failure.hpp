@@ -41,10 +41,11 @@ std::optional<rate_limit_info> rate_limit_from(const header_lookup& headers, sys
 /// `retry-after-ms`, `retry-after`, RetryInfo of a body, or the reset of an exhausted limit, in this order. `now` is used when there is no Date header.
 std::optional<std::chrono::milliseconds> retry_after_from(const header_lookup& headers, const json& body, system_time now);
 
-/// The error of an answer with status ≥ 300. `component` is the class name for messages (`OpenAIProvider`).
+/// The error of an answer with status ≥ 300. `component` is the class name for messages (`OpenAIProvider`); the message shows `hidden`, the call's key, as `***`.
 class http_failure {
 public:
-    http_failure(std::string_view component, int status, const header_lookup& headers, std::string_view body, system_time now, bool expose_body);
+    http_failure(std::string_view component, int status, const header_lookup& headers, std::string_view body, system_time now, bool expose_body,
+                 std::string_view hidden = {});
     provider_error error;
     std::string service_message;  ///< what the service said, unshortened, for `temperature_fallback`
 };

@@ -11,6 +11,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace reagent::inline v0 {
 
@@ -30,6 +32,8 @@ public:
     std::optional<thinking_mode> mode;
     bool expose_error_body = false, expose_malformed_args = false;
     std::size_t max_arguments = 8 * 1024 * 1024;  ///< bytes of arguments of one call
+    std::vector<std::pair<std::string, std::string>> headers;  ///< sent with every request beside our own
+    json members;                              ///< an object: members of every body that we do not set (`top_p`, `seed`, `stop`); null: none
     random_source random;                      ///< ids of calls that come without; empty: the default source
 };
 
@@ -57,6 +61,7 @@ public:
 /// Requests of the OpenAI chat wire, without I/O. Immutable but for caches: belongs to one executor.
 class openai_codec {
 public:
+    /// Throws `validation_error` for a key or header that no request can carry, and for members that are ours to set.
     explicit openai_codec(openai_codec_options options);
     ~openai_codec();
     openai_codec(const openai_codec&) = delete;
@@ -86,7 +91,7 @@ private:
     std::string_view encoded_tools(const tool_list& tools) const;
     openai_codec_options options_;
     url endpoint_;
-    std::string header_lines_, head_;
+    std::string header_lines_, head_, members_;
     bool deepseek_ = false;
     std::shared_ptr<scratch> scratch_;
     mutable tool_list cached_tools_;     ///< kept alive so that its address stays its own

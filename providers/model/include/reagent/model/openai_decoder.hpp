@@ -51,6 +51,12 @@ public:
     const std::string& response_model() const noexcept { return result_.model; }
     /// Decoded text, thinking and argument bytes, for estimates.
     std::uint64_t received_bytes() const noexcept;
+    /// Bytes that the answer keeps: as `received_bytes`, with names and ids of calls.
+    std::uint64_t held_bytes() const noexcept;
+    /// The key of the codec, which no message shows.
+    std::string_view key() const noexcept { return codec_->options().key.reveal(); }
+    /// Text of the service for a message of ours: without the key it may repeat, bounded.
+    std::string quoted(std::string_view foreign, std::size_t max) const;
     /// Whether thinking was seen; holds at the end.
     thinking_signal thinking_seen() const noexcept;
 
