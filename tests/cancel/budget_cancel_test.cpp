@@ -27,7 +27,7 @@ awaitable<void> neighbour(budget b, const char* worst, const char* used, int com
 
 enum class tree { one, siblings, deep };
 
-/// The one that is cancelled stands in line between a holder and one that comes later.
+/// The one that is cancelled stands in line between a holder and two that come later, one of which would fit beside the holder.
 class line_case final : public rt::cancel_case {
 public:
     line_case(asio::io_context& io, tree t) : io_(io)
@@ -35,13 +35,16 @@ public:
         if (t == tree::one) return;
         mine_ = team_.child("mine", usd("8"));
         if (t == tree::deep) mine_ = mine_.child("deeper", usd("7")).child("deepest");
-        others_ = team_.child("others", usd("9"));
+        others_ = team_.child("others", usd("10"));
     }
     awaitable<void> operation() override
     {
-        spawn(neighbour(others_, "8", "2", 0, 4, &served_));
+        spawn(holds(this));
+        spawn(neighbour(others_, "2", "0.5", 1, 3, &small_));
         spawn(neighbour(others_, "5", "1", 2, 3, &served_));
+        const leaving at_exit{this};
         admission a = co_await mine_.reserve(dollars("6"));
+        granted_ = true;
         if (a.refused) throw halt_error("budget.maxCostUsd");
         // What is held when the signal comes goes back with the frame.
         co_await hops(3);
@@ -51,14 +54,30 @@ public:
     std::string verify(const rt::cancel_outcome& o) override
     {
         std::string out = complaints_of(o) + complaints_of(mine_) + complaints_of(others_);
-        if (served_ != 2) out += std::to_string(served_) + " of 2 neighbours were served; ";
+        if (small_ + served_ != 3) out += std::to_string(small_ + served_) + " of 3 neighbours were served; ";
+        if (late_) out += "who fits was not served when the one before left the line; ";
         const usd spent = team_.state().spent.cost;
-        if (spent != usd(settled_ ? "4" : "3")) out += "spent $" + spent.to_string() + "; ";
+        if (spent != usd(settled_ ? "4.5" : "3.5")) out += "spent $" + spent.to_string() + "; ";
         if (!o.failure && !settled_) out += "neither failed nor settled; ";
         return out;
     }
 
 private:
+    struct leaving {
+        line_case* of;
+        ~leaving() { of->left_ = true; }
+    };
+    static awaitable<void> holds(line_case* self)
+    {
+        admission a = co_await self->others_.reserve(dollars("8"));
+        ++self->served_;
+        co_await hops(4);
+        if (self->left_ && !self->granted_) {
+            co_await hops(6);
+            self->late_ = self->small_ == 0;
+        }
+        a.held.settle(dollars("2"));
+    }
     void spawn(awaitable<void> work)
     {
         asio::co_spawn(io_, std::move(work), [](std::exception_ptr e) {
@@ -68,8 +87,8 @@ private:
     asio::io_context& io_;
     budget team_ = budget("team", usd("10"));
     budget mine_ = team_, others_ = team_;
-    int served_ = 0;
-    bool settled_ = false;
+    int served_ = 0, small_ = 0;
+    bool left_ = false, granted_ = false, late_ = false, settled_ = false;
 };
 
 void line_holds(tree t, rt::cancel_options options = {})

@@ -47,7 +47,7 @@ awaitable<json> sleep_tool(tool_room* room, clock_ptr clock, duration time)
     co_return json("slept");
 }
 
-enum class how { whole, read, send, handler };
+enum class how { whole, read, send, handler, close };
 
 class run_case final : public rt::cancel_case {
 public:
@@ -70,8 +70,9 @@ public:
             for (;;) {
                 const bool more = co_await r.read(batch);
                 for (const event& e : batch) streamed_ += e.text();
-                if (!more) break;
+                if (!more || (how_ == how::close && streamed_ == "working")) break;
             }
+            if (how_ == how::close) co_await r.close();
             result_ = r.result();
         }
     }
@@ -97,6 +98,8 @@ public:
         const budget_amount spent = team_.state().spent;
         if (o.failure) {
             if (result_) out += "failed and left a result; ";
+            // A reader that was cut has its result, but this one went on to `close`, which a cancelled coroutine cannot await.
+            if (how_ == how::close) return out;
             if (spent.tokens != 0) out += "nothing started and tokens were spent; ";
             if (how_ == how::send && chat_.history().size() != 2) out += "nothing started and the history changed; ";
             return out;
@@ -105,7 +108,7 @@ public:
         const run_result& r = *result_;
         out += rt::transcript_complaints(r.messages());
         if (r.outcome() == run_outcome::cancelled) {
-            if (!o.signalled) out += "cancelled by nobody; ";
+            if (!o.signalled && how_ != how::close) out += "cancelled by nobody; ";
             if (r.error() != "cancelled") out += "error is " + r.error().value_or("null") + "; ";
         } else if (r.outcome() == run_outcome::completed) {
             if (r.text() != "abc" || room_.entered != 4) out += "completed with \"" + r.text() + "\" and " + std::to_string(room_.entered) + " tool calls; ";
@@ -125,7 +128,7 @@ private:
     static std::vector<std::string> answers(how h)
     {
         const std::vector<std::string> calls = {"hop", "sleep", "hop", "write"};
-        if (h == how::read) return {calls_stream(calls), rt::sse_response(rt::openai_events({"a", "b", "c"}))};
+        if (h == how::read || h == how::close) return {calls_stream(calls), rt::sse_response(rt::openai_events({"a", "b", "c"}))};
         return {calls_answer(calls), rt::http_response(200, rt::openai_answer("abc"))};
     }
     agent_options options()
@@ -141,7 +144,7 @@ private:
         const json schema = json::object().set("type", "object");
         const clock_ptr clock = world_.clock;
         generate_options g;
-        g.stream = how_ == how::read;
+        g.stream = how_ == how::read || how_ == how::close;
         return agent_options()
             .generate(g)
             .clock(clock)
@@ -186,12 +189,70 @@ void holds(how h, wire w, bool repeatedly = false)
     EXPECT_GT(r.returned, 20u) << r;
 }
 
+/// A turn that waits for the one before it.
+class turn_case final : public rt::cancel_case {
+public:
+    explicit turn_case(asio::io_context& io)
+        : io_(io), world_(io, wire::plain, {rt::http_response(200, rt::openai_answer("abc"))}), agent_(io.get_executor(), world_.model, agent_options().clock(world_.clock)), chat_(agent_.chat())
+    {
+    }
+    awaitable<void> operation() override
+    {
+        chat_.async_send(asking("first"), [this](error_code ec, const run_result& r) { first_ = !ec && r.completed(); });
+        run_result r = co_await chat_.async_send(asking("second"));
+        result_ = std::move(r);
+    }
+    void finish() override
+    {
+        rt::run_until(io_, [this] { return agent_.live_runs() == 0; });
+        world_.finish();
+    }
+    std::shared_ptr<rt::manual_clock> clock() override { return world_.manual; }
+    std::string verify(const rt::cancel_outcome& o) override
+    {
+        std::string out = world_.trouble + complaints_of(o) + rt::transcript_complaints(chat_.history());
+        if (!first_) out += "the turn before did not complete; ";
+        if (chat_.pending() != 0) out += "a turn is still queued; ";
+        const std::size_t wanted = !result_ ? 2 : result_->completed() ? 4 : 3;
+        if (chat_.history().size() != wanted) out += std::to_string(chat_.history().size()) + " messages of history; ";
+        return out;
+    }
+
+private:
+    static run_request asking(std::string text)
+    {
+        generate_options g;
+        g.stream = false;
+        return run_request(std::move(text)).options(g);
+    }
+    asio::io_context& io_;
+    provider_world world_;
+    agent agent_;
+    conversation chat_;
+    bool first_ = false;
+    std::optional<run_result> result_;
+};
+
+TEST(CancelRun, ATurnBehindAnother)
+{
+    const rt::cancel_report r = rt::cancel_everywhere([](asio::io_context& io) { return std::make_unique<turn_case>(io); });
+    EXPECT_TRUE(r) << r;
+    EXPECT_GT(r.aborted, 5u) << r;
+    EXPECT_GT(r.returned, 5u) << r;
+}
+
 TEST(CancelRun, AWholeRunOverTcp) { holds(how::whole, wire::plain); }
 TEST(CancelRun, AWholeRunOverTls) { holds(how::whole, wire::tls); }
 TEST(CancelRun, ByAnImpatientHost) { holds(how::whole, wire::plain, true); }
 TEST(CancelRun, ReadBatchByBatchOverTcp) { holds(how::read, wire::plain); }
 TEST(CancelRun, ReadBatchByBatchOverTls) { holds(how::read, wire::tls); }
 TEST(CancelRun, ReadBatchByBatchByAnImpatientHost) { holds(how::read, wire::plain, true); }
+TEST(CancelRun, ClosedByItsReader)
+{
+    const rt::cancel_report r = rt::cancel_everywhere([](asio::io_context& io) { return std::make_unique<run_case>(io, how::close, wire::plain); });
+    EXPECT_TRUE(r) << r;
+    EXPECT_GT(r.aborted + r.returned, 10u) << r;
+}
 TEST(CancelRun, ThroughAHandlersSlot) { holds(how::handler, wire::plain); }
 TEST(CancelRun, ATurnOfAConversation) { holds(how::send, wire::plain); }
 

@@ -89,6 +89,7 @@ enum class tls_end {
     keep,      ///< further requests on the same connection
     shutdown,  ///< close_notify, then FIN
     cut,       ///< FIN without close_notify
+    hang_up,   ///< FIN after the handshake, RST when the client goes on all the same
     notify,    ///< close_notify in one segment with the answer; TCP stays open until the client ends it
 };
 
@@ -176,6 +177,12 @@ private:
         }
         std::string head;
         char buffer[4096];
+        if (end_ == tls_end::hang_up) {
+            const linger at_once{1, 0};
+            ::shutdown(SSL_get_fd(ssl), SHUT_WR);
+            if (::read(SSL_get_fd(ssl), buffer, 1) == 1) ::setsockopt(SSL_get_fd(ssl), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+            return;
+        }
         for (;;) {
             const int n = SSL_read(ssl, buffer, sizeof buffer);
             if (n <= 0) {
