@@ -4,7 +4,6 @@
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/deferred.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_future.hpp>
 
@@ -267,7 +266,7 @@ TEST_F(LoopCancel, ACancelledReaderStillGetsTheResult)
     const agent a = make(agent_options().tool(any_tool("x", [](const json&) { return json("ok"); })));
     std::optional<run_result> got;
     asio::cancellation_signal stop;
-    asio::co_spawn(context, reading_host(&a, &got), asio::bind_cancellation_slot(stop.slot(), asio::detached));
+    asio::co_spawn(context, reading_host(&a, &got), asio::bind_cancellation_slot(stop.slot(), [](std::exception_ptr failure) { EXPECT_FALSE(failure); }));
     ASSERT_TRUE(rt::run_until(context, [&] { return hanging == 1; }));
     stop.emit(asio::cancellation_type::terminal);
     context.run();
@@ -314,7 +313,7 @@ TEST_F(LoopCancel, Case_E11_AContextDestroyedInTheMiddleLeavesNothing)
     auto model = scripted_provider::make({three()});
     const agent a(own->get_executor(), model, agent_options().tool(waiting.tool("w")));
     std::optional<run_result> got;
-    asio::co_spawn(*own, reading_host(&a, &got), asio::detached);
+    asio::co_spawn(*own, reading_host(&a, &got), [](std::exception_ptr) { ADD_FAILURE() << "the context was to end first"; });
     ASSERT_TRUE(rt::run_until(*own, [&] { return waiting.running == 3; }));
     waiting.waiting.clear();
     own.reset();

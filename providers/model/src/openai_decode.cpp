@@ -23,7 +23,6 @@ constexpr std::size_t max_depth = 512;
 /// A value of simdjson's tree. Text is well-formed and numbers fit; what does not fit sends the whole text to `lenient_value`.
 class wire_value {
 public:
-    static constexpr bool exact = false;  ///< cannot give back the text of every number
     wire_value() = default;
     explicit wire_value(dom::element e) noexcept : e_(e), there_(true) {}
     explicit operator bool() const noexcept { return there_ && !e_.is_null(); }
@@ -71,7 +70,6 @@ private:
 /// The same face over a leniently read value: repaired text, numbers of any size.
 class lenient_value {
 public:
-    static constexpr bool exact = true;
     lenient_value() = default;
     explicit lenient_value(const json& j) noexcept : j_(&j) {}
     explicit operator bool() const noexcept { return j_ != nullptr && !j_->is_null(); }
