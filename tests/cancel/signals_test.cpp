@@ -60,7 +60,7 @@ TEST(Signals, APeerThatHangsUpDuringAnUploadRaisesNone)
     const rt::signal_snapshot before = rt::signal_snapshot::take();
     asio::io_context io;
     {
-        rt::byte_server server(io.get_executor(), rt::byte_script().stop_reading().gate("go").reset());
+        rt::byte_server server(io.get_executor(), rt::byte_script().stop_reading().gate("go").half_close().reset());
         rt::started<void> op(io, upload(http_client(io.get_executor()), server.origin() + "/"));
         rt::run_until_idle(io);
         ASSERT_FALSE(op.done());
