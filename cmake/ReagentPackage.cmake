@@ -22,8 +22,9 @@ if(REAGENT_SANITIZE)
         $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
     if(REAGENT_SANITIZE MATCHES "undefined")
         # Clang 14 cannot emit a coroutine with the check of function types ("difference across sections").
-        # AddressSanitizer finds what object-size does, which nearly doubles the time to compile templates.
-        target_compile_options(reagent_build INTERFACE -fno-sanitize-recover=undefined -fno-sanitize=object-size $<$<CXX_COMPILER_ID:Clang>:-fno-sanitize=function>)
+        # AddressSanitizer finds what null, alignment, vptr and object-size do, which nearly double the time to compile templates.
+        target_compile_options(reagent_build INTERFACE -fno-sanitize-recover=undefined
+            -fno-sanitize=null,alignment,vptr,object-size $<$<CXX_COMPILER_ID:Clang>:-fno-sanitize=function>)
     endif()
     if(REAGENT_SANITIZE MATCHES "thread")
         target_compile_options(reagent_build INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
@@ -34,16 +35,6 @@ include(CheckLinkerFlag)
 check_linker_flag(CXX -fuse-ld=lld REAGENT_HAVE_LLD)
 if(REAGENT_HAVE_LLD)
     target_link_options(reagent_build INTERFACE -fuse-ld=lld)
-endif()
-
-# How tests and the program are built: their own code is not what is measured, so without optimisation, and without the checks that cost most
-# to compile and find nothing in them that AddressSanitizer does not. The packages keep all of it.
-add_library(reagent_quick INTERFACE)
-if(REAGENT_SANITIZE)
-    target_compile_options(reagent_quick INTERFACE -O0)
-    if(REAGENT_SANITIZE MATCHES "undefined")
-        target_compile_options(reagent_quick INTERFACE -fno-sanitize=null,alignment,vptr)
-    endif()
 endif()
 
 # reagent_package(<name> SOURCES … [PUBLIC targets…] [PRIVATE targets…])
@@ -62,17 +53,6 @@ function(reagent_package name)
     reagent_use_pch(${target})
     set_property(GLOBAL APPEND PROPERTY REAGENT_PACKAGES ${target})
     set_property(GLOBAL APPEND PROPERTY REAGENT_INCLUDE_DIRS ${CMAKE_CURRENT_SOURCE_DIR}/include)
-endfunction()
-
-# A precompiled header fits only units of the same flags, hence a second one for what is built with reagent_quick.
-function(reagent_use_quick target)
-    target_link_libraries(${target} PRIVATE reagent_quick)
-    if(REAGENT_PCH AND REAGENT_SANITIZE)
-        target_precompile_headers(${target} REUSE_FROM reagent_quick_pch)
-        set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
-    else()
-        reagent_use_pch(${target})
-    endif()
 endfunction()
 
 function(reagent_use_pch target)
@@ -96,7 +76,18 @@ function(reagent_tests name)
     # In a unity unit every test file is an included one, and GCC warns of its anonymous namespaces.
     target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${arg_BATCH})
-    reagent_use_quick(${target})
+    # A precompiled header of the tests' own: with GoogleTest and the headers that nearly every suite includes.
+    if(REAGENT_PCH)
+        if(NOT TARGET reagent_tests_pch)
+            add_library(reagent_tests_pch OBJECT ${PROJECT_SOURCE_DIR}/tests/support/pch/pch.cpp)
+            target_link_libraries(reagent_tests_pch PRIVATE reagent::testing GTest::gmock GTest::gtest reagent_build)
+            target_compile_options(reagent_tests_pch PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+            set_target_properties(reagent_tests_pch PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+            target_precompile_headers(reagent_tests_pch PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/pch/pch.hpp)
+        endif()
+        target_precompile_headers(${target} REUSE_FROM reagent_tests_pch)
+        set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+    endif()
     include(GoogleTest)
     if(arg_THREADS)
         # `ctest -L threads` finds them by the name of their suite.

@@ -1,4 +1,5 @@
 #include <reagent/base/error.hpp>
+#include <reagent/base/spawn.hpp>
 #include <reagent/model/provider.hpp>
 #include <reagent/model/result_events.hpp>
 
@@ -82,10 +83,21 @@ awaitable<generate_result> provider::generate(generate_request request)
     co_return call->take_result();
 }
 
-awaitable<generate_result> provider::generate_for_handler(std::shared_ptr<provider> self, generate_request request)
+namespace {
+
+// Keeps the provider alive while it works.
+awaitable<generate_result> generate_to_end(std::shared_ptr<provider> self, generate_request request)
 {
     generate_result r = co_await self->generate(std::move(request));
     co_return r;
+}
+
+}  // namespace
+
+void provider::start_generate(std::shared_ptr<provider> self, any_io_executor where, generate_request request,
+                              asio::any_completion_handler<void(error_code, generate_result)> handler)
+{
+    start_for_handler(std::move(where), generate_to_end(std::move(self), std::move(request)), std::move(handler));
 }
 
 }  // namespace reagent::inline v0

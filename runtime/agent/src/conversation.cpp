@@ -2,6 +2,7 @@
 #include "run_driver.hpp"
 
 #include <reagent/agent/conversation.hpp>
+#include <reagent/base/spawn.hpp>
 
 #include <algorithm>
 
@@ -63,10 +64,10 @@ awaitable<run_result> chat_to_end(std::shared_ptr<chat_state> chat, run_request 
     co_return std::move(state->result);
 }
 
-awaitable<run_result> chat_for_handler(std::shared_ptr<chat_state> chat, run_request request)
+void start_turn(std::shared_ptr<chat_state> chat, any_io_executor ex, run_request request, run_handler handler)
 {
     const log_sink log = chat->core->options.log;
-    return log_failure(log, chat_to_end(std::move(chat), std::move(request)));
+    start_for_handler(std::move(ex), log_failure(log, chat_to_end(std::move(chat), std::move(request))), std::move(handler));
 }
 
 }  // namespace agent_detail

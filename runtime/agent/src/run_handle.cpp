@@ -2,6 +2,7 @@
 
 #include <reagent/agent/agent.hpp>
 #include <reagent/agent/run.hpp>
+#include <reagent/base/spawn.hpp>
 
 #include <stdexcept>
 
@@ -79,10 +80,10 @@ awaitable<run_result> log_failure(log_sink log, awaitable<run_result> work)
     }
 }
 
-awaitable<run_result> run_for_handler(std::shared_ptr<const agent_core> core, any_io_executor ex, run_request request)
+void start_run(std::shared_ptr<const agent_core> core, any_io_executor ex, run_request request, run_handler handler)
 {
     const log_sink log = core->options.log;
-    return log_failure(log, run_to_end(std::move(core), std::move(ex), std::move(request)));
+    start_for_handler(ex, log_failure(log, run_to_end(std::move(core), ex, std::move(request))), std::move(handler));
 }
 
 }  // namespace agent_detail

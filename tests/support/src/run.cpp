@@ -2,6 +2,8 @@
 
 namespace reagent::inline v0::testing {
 
+template class started<void>;
+
 namespace {
 
 constexpr int polls_that_find_nothing = 4;

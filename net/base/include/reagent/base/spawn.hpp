@@ -31,9 +31,12 @@ awaitable<T> isolated(awaitable<T> operation)
     }
 }
 
+extern template awaitable<void> isolated(awaitable<void>);  // every other unit would compile it again
+
 /// Starts `operation` on `ex` for any completion handler `void(error_code, T)`, or `void(error_code)` when T is void: the handler's cancellation
 /// slot cancels it, its associated executor gets the completion, which is never made inside the initiating function. An exception becomes its
-/// error code (`code_of`) beside a default-constructed value.
+/// error code (`code_of`) beside a default-constructed value. Called from source files with an erased handler: each handler type costs the
+/// compilation of a coroutine.
 template <class T, class Handler>
 void start_for_handler(any_io_executor ex, awaitable<T> operation, Handler&& handler)
 {

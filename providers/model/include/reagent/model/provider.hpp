@@ -1,6 +1,5 @@
 #pragma once
 #include <reagent/base/asio.hpp>
-#include <reagent/base/spawn.hpp>
 #include <reagent/model/event.hpp>
 #include <reagent/model/generate.hpp>
 
@@ -51,13 +50,14 @@ public:
     {
         return asio::async_initiate<Token, void(error_code, generate_result)>(
             [](auto handler, std::shared_ptr<provider> self, any_io_executor where, generate_request r) {
-                start_for_handler(where, generate_for_handler(std::move(self), std::move(r)), std::move(handler));
+                start_generate(std::move(self), std::move(where), std::move(r), std::move(handler));
             },
             token, shared_from_this(), std::move(ex), std::move(request));
     }
 
 private:
-    static awaitable<generate_result> generate_for_handler(std::shared_ptr<provider> self, generate_request request);
+    static void start_generate(std::shared_ptr<provider> self, any_io_executor where, generate_request request,
+                               asio::any_completion_handler<void(error_code, generate_result)> handler);
 };
 using provider_ptr = std::shared_ptr<provider>;
 

@@ -6,7 +6,6 @@
 #include <reagent/agent/run_result.hpp>
 #include <reagent/agent/validate.hpp>
 #include <reagent/base/asio.hpp>
-#include <reagent/base/spawn.hpp>
 #include <reagent/model/provider.hpp>
 
 #include <memory>
@@ -17,8 +16,8 @@ namespace reagent::inline v0 {
 namespace agent_detail {
 class agent_core;
 awaitable<run_result> run_to_end(std::shared_ptr<const agent_core> core, any_io_executor ex, run_request request);
-/// The same for a handler that will see an error code: the sentence goes to the log.
-awaitable<run_result> run_for_handler(std::shared_ptr<const agent_core> core, any_io_executor ex, run_request request);
+/// The same for a handler, which sees an error code: the sentence goes to the log. Erased, so that a host's unit compiles none of it.
+void start_run(std::shared_ptr<const agent_core> core, any_io_executor ex, run_request request, run_handler handler);
 }
 
 /// A model, its instructions, its tools and its rules: immutable, any number of runs at once. A cheap handle on shared state that a cancelled run
@@ -47,7 +46,7 @@ public:
         check_not_empty();
         return asio::async_initiate<Token, void(error_code, run_result)>(
             [](auto handler, std::shared_ptr<const agent_detail::agent_core> core, any_io_executor ex, run_request r) {
-                start_for_handler(ex, agent_detail::run_for_handler(std::move(core), ex, std::move(r)), std::move(handler));
+                agent_detail::start_run(std::move(core), std::move(ex), std::move(r), std::move(handler));
             },
             token, core_, executor_, std::move(request));
     }

@@ -3,7 +3,6 @@
 #include <reagent/agent/run_request.hpp>
 #include <reagent/agent/run_result.hpp>
 #include <reagent/base/asio.hpp>
-#include <reagent/base/spawn.hpp>
 
 #include <memory>
 #include <string>
@@ -14,7 +13,8 @@ namespace agent_detail {
 class agent_core;
 class chat_state;
 awaitable<run_result> chat_to_end(std::shared_ptr<chat_state> chat, run_request request);
-awaitable<run_result> chat_for_handler(std::shared_ptr<chat_state> chat, run_request request);
+using run_handler = asio::any_completion_handler<void(error_code, run_result)>;
+void start_turn(std::shared_ptr<chat_state> chat, any_io_executor ex, run_request request, run_handler handler);
 }
 
 /// Runs that share a history. Turns run one at a time in the order they were started. After any started turn the history is its transcript
@@ -39,7 +39,7 @@ public:
         check_not_empty();
         return asio::async_initiate<Token, void(error_code, run_result)>(
             [](auto handler, std::shared_ptr<agent_detail::chat_state> chat, any_io_executor ex, run_request r) {
-                start_for_handler(ex, agent_detail::chat_for_handler(std::move(chat), std::move(r)), std::move(handler));
+                agent_detail::start_turn(std::move(chat), std::move(ex), std::move(r), std::move(handler));
             },
             token, state_, get_executor(), std::move(turn));
     }

@@ -68,6 +68,8 @@ private:
     std::shared_ptr<state> state_ = std::make_shared<state>();
 };
 
+extern template class started<void>;  // every test unit would compile it again
+
 /// Runs `operation` to its end on `context` and gives its result or throws its exception. Other work of the context may go on afterwards.
 template <class T>
 T complete(asio::io_context& context, awaitable<T> operation, std::chrono::milliseconds limit = std::chrono::seconds(20))
