@@ -16,6 +16,8 @@ target_compile_options(reagent_build INTERFACE
     $<$<CXX_COMPILER_ID:GNU>:-fcoroutines>
     # A false alarm of GCC 12: Asio's frame allocator, once inlined into a coroutine's start, looks like a mismatched pair of new and delete.
     $<$<CXX_COMPILER_ID:GNU>:-Wno-mismatched-new-delete>)
+# GCC collects its garbage a dozen times in a unit full of templates, which takes a twentieth of the time and frees little.
+target_compile_options(reagent_build INTERFACE $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=524288>)
 if(REAGENT_SANITIZE)
     # optional's storage trips -Wmaybe-uninitialized under sanitizers (GCC 12).
     target_compile_options(reagent_build INTERFACE -fsanitize=${REAGENT_SANITIZE} -fno-omit-frame-pointer
