@@ -10,6 +10,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -79,6 +80,7 @@ public:
 
     awaitable<void> ready(direction d, error_code& ec) override { return link_->ready(d, ec); }
     awaitable<void> ready_either(error_code& ec) override { return link_->ready_either(ec); }
+    void when_ready(direction d, asio::any_completion_handler<void(error_code)> handler) override { link_->when_ready(d, std::move(handler)); }
     void cancel() noexcept override { link_->cancel(); }
 
 private:
@@ -122,6 +124,14 @@ error_code socket_link::begin_connect(const ip_address& to, std::uint16_t port)
     return errno == EINPROGRESS ? error_code(asio::error::in_progress) : system_error_of(errno);
 }
 
+error_code socket_link::adopt(int fd)
+{
+    error_code ec;
+    descriptor_.assign(fd, ec);
+    if (ec) ::close(fd);
+    return ec;
+}
+
 error_code socket_link::connect_result() noexcept
 {
     int e = 0;
@@ -134,6 +144,11 @@ awaitable<void> socket_link::ready(direction d, error_code& ec)
 {
     return descriptor_.async_wait(d == direction::read ? asio::posix::descriptor_base::wait_read : asio::posix::descriptor_base::wait_write,
                                   asio::redirect_error(asio::use_awaitable, ec));
+}
+
+void socket_link::when_ready(direction d, asio::any_completion_handler<void(error_code)> handler)
+{
+    descriptor_.async_wait(d == direction::read ? asio::posix::descriptor_base::wait_read : asio::posix::descriptor_base::wait_write, std::move(handler));
 }
 
 awaitable<void> socket_link::ready_either(error_code& ec)

@@ -16,6 +16,10 @@ public:
     /// Starts connecting. No error: connected. `in_progress`: wait for `write`, then ask `connect_result`.
     error_code begin_connect(const ip_address& to, std::uint16_t port);
     error_code connect_result() noexcept;
+    /// Takes over a connected socket that is non-blocking and close-on-exec already, as `accept4` makes one. Closes it when that fails.
+    error_code adopt(int fd);
+    /// Calls `handler` on the executor once `d` may succeed, or with `operation_aborted` after `cancel`. One waiter for each direction.
+    void when_ready(direction d, asio::any_completion_handler<void(error_code)> handler);
     awaitable<void> ready(direction d, error_code& ec);
     awaitable<void> ready_either(error_code& ec);
     void cancel() noexcept;

@@ -223,6 +223,7 @@ public:
     std::string failure_text() const override { return failure_; }
     awaitable<void> ready(direction d, error_code& ec) override { return link_->ready(d, ec); }
     awaitable<void> ready_either(error_code& ec) override { return link_->ready_either(ec); }
+    void when_ready(direction d, asio::any_completion_handler<void(error_code)> handler) override { link_->when_ready(d, std::move(handler)); }
     void cancel() noexcept override { link_->cancel(); }
 
 private:

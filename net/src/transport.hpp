@@ -46,6 +46,8 @@ public:
     virtual awaitable<void> ready(direction d, error_code& ec) = 0;
     /// As `ready` for whichever of the two directions comes first.
     virtual awaitable<void> ready_either(error_code& ec) = 0;
+    /// Calls `handler` on the executor once `d` may succeed, or with `operation_aborted` after `cancel`. A waiter for each direction at a time.
+    virtual void when_ready(direction d, asio::any_completion_handler<void(error_code)> handler) = 0;
     virtual void cancel() noexcept = 0;
 };
 
