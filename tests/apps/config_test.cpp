@@ -19,6 +19,9 @@ TEST(Config, EveryMistakeIsOneLineThatNamesFileAndKey)
 {
     const std::vector<bad_config> table{
         {"{", "not JSON at byte 1"},
+        {"{\n\"a\" 1}", "not JSON at byte 6, line 2"},
+        {"{\"budget\":{\n\"maxCostUsd\":0.1,\n\"maxCostUsd\":5}}", "a key stands twice in the object that ends in line 3"},
+        {R"({"gate":{},"ungoverned":true})", "config has a `gate` block and says that the run is ungoverned"},
         {"[]", "must be an object, got array"},
         {R"({"modle":"x"})", "unknown key \"modle\", did you mean \"model\"?"},
         {R"({"baseurl":"x"})", "did you mean \"baseUrl\"?"},

@@ -135,6 +135,12 @@ TEST_F(Run, ToolsOfTheCommandLineAreTheAllowedOnes)
     EXPECT_EQ(json::parse_or_throw(r.out, "the output")["error"], json("stuck:think"));
 }
 
+TEST_F(Run, ToolsTakeOneArgument)
+{
+    const program_result r = reagent_run({"run", "--base-url", mock_->base_url(), "--tools", "calculate,think", "sum"});
+    EXPECT_EQ(r.status, 0) << r.err;
+}
+
 TEST_F(Run, UngovernedSaysSo)
 {
     const scratch_file file(R"({"tools":["calculate"],"ungoverned":true})");

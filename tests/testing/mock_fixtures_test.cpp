@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
+
 namespace {
 namespace mock_fixtures_test {
 
@@ -21,6 +24,15 @@ std::string complaint(std::string_view text)
 }
 
 std::string fixture(std::string_view inside) { return R"({"fixtures":[{"response":{"content":"a"}},)" + std::string(inside) + "]}"; }
+
+TEST(MockFixtures, TheExampleOfTheDocumentationIsOne)
+{
+    std::ifstream file(std::string(REAGENT_SOURCE_DIR) + "/docs/mock.md");
+    const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    const std::size_t begin = text.find("```json\n"), end = text.find("```", begin + 8);
+    ASSERT_NE(end, std::string::npos);
+    EXPECT_EQ(parse_mock_fixtures(text.substr(begin + 8, end - begin - 8), "docs/mock.md").size(), 5u);
+}
 
 TEST(MockFixtures, ReadsEveryPart)
 {

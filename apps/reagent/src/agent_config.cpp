@@ -124,8 +124,12 @@ agent_config agent_config::from_file(const std::string& path)
 {
     const std::string text = read_text(path);
     std::size_t offset = 0;
-    auto parsed = json::parse(text, {}, offset);
-    if (!parsed) throw config_error(path + ": not JSON at byte " + std::to_string(offset));
+    json::parse_options strict;
+    strict.unique_keys = true;
+    auto parsed = json::parse(text, strict, offset);
+    const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(std::min(offset, text.size())), '\n');
+    if (!parsed && parsed.error() == reagent::errc::duplicate_key) throw config_error(path + ": a key stands twice in the object that ends in line " + std::to_string(line));
+    if (!parsed) throw config_error(path + ": not JSON at byte " + std::to_string(offset) + ", line " + std::to_string(line));
     return from_json(*parsed, path);
 }
 
@@ -169,6 +173,7 @@ void agent_config::check(const std::string& where) const
 {
     const std::string prefix = where.empty() ? "" : where + ": ";
     if (provider != "openai") throw config_error(prefix + "provider \"" + provider + "\" is not known; the one there is, is \"openai\" (any OpenAI-compatible server, see baseUrl)");
+    if (gate && ungoverned) throw config_error(prefix + "config has a `gate` block and says that the run is ungoverned; take one of the two away");
     if (!tools.empty() && !gate && !ungoverned)
         throw config_error(prefix + "config has no `gate` block although it names tools; add \"gate\": {…} or say \"ungoverned\": true");
 }

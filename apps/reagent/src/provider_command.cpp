@@ -55,7 +55,7 @@ void add_provider_command(CLI::App& root, int& status)
 {
     CLI::App* sub = root.add_subcommand("provider", "Try the wire codecs without a network");
     sub->require_subcommand(1);
-    sub->footer("The codec objects are those of live calls.\nExample:\n  reagent provider encode --batch < tests/vectors/encode.jsonl");
+    sub->footer("The codec objects are those of live calls.\nExample:\n  echo '{\"provider\":\"openai\",\"options\":{\"model\":\"m\"},\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"}]}' | reagent provider encode --batch");
     auto a = std::make_shared<provider_arguments>();
     add_direction(*sub, a, "decode", "Read a service's answer: bytes in, result out", "reagent provider decode --batch < lines.jsonl", &decode, status);
     add_direction(*sub, a, "encode", "Write a request: messages in, method, URL, headers and body out", "reagent provider encode case.json", &encode, status);

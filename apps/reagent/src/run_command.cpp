@@ -203,7 +203,7 @@ void add_run_command(CLI::App& root, int& status)
     sub->add_option("--model", a->model, "Model id (gpt-4o-mini)")->check(refuse_empty);
     sub->add_option("--base-url", a->base_url, "Base URL of an OpenAI-compatible server (https://api.openai.com/v1)")->check(refuse_empty);
     a->system_given = sub->add_option("--system", a->system, "System prompt");
-    a->tools_given = sub->add_option("--tools", a->tools, "Tools to offer, separated by commas; without a gate just these are allowed")->delimiter(',');
+    a->tools_given = sub->add_option("--tools", a->tools, "Tools to offer, separated by commas; without a gate just these are allowed")->delimiter(',')->allow_extra_args(false);
     sub->add_flag("--ungoverned", a->ungoverned, "Run tools without a gate");
     a->max_cost_given = sub->add_option("--max-cost-usd", a->max_cost, "Most the run may cost");
     a->max_total_given = sub->add_option("--max-total-tokens", a->max_total_tokens, "Most tokens the run may use, prompts and answers")->check(CLI::Range(std::uint64_t{0}, most_tokens));

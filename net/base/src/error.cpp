@@ -20,6 +20,7 @@ const char* text_of(int value) noexcept
     case errc::invalid_argument: return "unusable argument";
     case errc::invalid_config: return "unusable configuration";
     case errc::invalid_json: return "not JSON";
+    case errc::duplicate_key: return "a key stands twice in an object";
     case errc::invalid_url: return "not a usable URL";
     case errc::invalid_number: return "not a number of the wanted kind";
     case errc::limit_exceeded: return "a size or count limit was passed";

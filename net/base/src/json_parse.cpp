@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t deepest = 512;
 class parser {
 public:
-    parser(std::string_view text, std::size_t max_depth) : text_(text), max_depth_(std::min(max_depth, deepest)) {}
+    parser(std::string_view text, json::parse_options o) : text_(text), max_depth_(std::min(o.max_depth, deepest)), unique_keys_(o.unique_keys) {}
 
     boost::system::result<json> run()
     {
@@ -152,7 +152,9 @@ private:
         ++at_;
         closed_ = true;
         if (top.object) {
+            const std::size_t written = top.members.size();
             base_detail::drop_duplicates(top.members, [](const std::string& a, const std::string& b) { return a.compare(b); });
+            if (unique_keys_ && top.members.size() < written) return fail(errc::duplicate_key);
             value_ = json(std::move(top.members));
         } else value_ = json(std::move(top.elements));
         stack_.pop_back();
@@ -161,6 +163,7 @@ private:
 
     std::string_view text_;
     std::size_t max_depth_;
+    bool unique_keys_;
     std::size_t at_ = 0;
     std::vector<frame> stack_;
     json value_;
@@ -180,7 +183,7 @@ boost::system::result<json> json::parse(std::string_view text, parse_options opt
 
 boost::system::result<json> json::parse(std::string_view text, parse_options options, std::size_t& error_offset)
 {
-    parser p(text, options.max_depth);
+    parser p(text, options);
     boost::system::result<json> r = p.run();
     error_offset = p.offset();
     return r;

@@ -221,6 +221,8 @@ awaitable<generate_result> run_driver::call_model()
     call.reset();
     right.settle(outcome);
     if (!failure) co_return result;
+    // Nobody counted at the admission when there is nothing to admit; a cut or refused answer was asked for all the same.
+    if (admission_.open() && (outcome.status != 0 || outcome.received_bytes != 0)) ++metrics_.attempts;
     if (!partial.empty()) partial_text_ = std::move(partial);
     if (admission_.refused_by_stop() && stopped_before_call()) co_return result;
     const asio::cancellation_state now = co_await asio::this_coro::cancellation_state;

@@ -20,6 +20,7 @@ enum class errc {
     invalid_argument,     ///< a value handed in by the caller is unusable
     invalid_config,       ///< a configuration is unusable; the message names the key
     invalid_json,         ///< text is not JSON
+    duplicate_key,        ///< an object of a JSON text names a key twice, where that is not allowed
     invalid_url,          ///< text is not a usable URL
     invalid_number,       ///< text is not a number of the wanted kind
     limit_exceeded,       ///< a named size or count limit was passed

@@ -130,10 +130,11 @@ public:
     struct parse_options {
         parse_options() noexcept = default;
         std::size_t max_depth = 512;  ///< nested arrays and objects; larger values count as 512
+        bool unique_keys = false;     ///< a key that stands twice is `errc::duplicate_key`, at the end of its object
     };
     /// Parses exactly one value and nothing after it but white space. Ill-formed UTF-8 becomes U+FFFD per maximal subpart, lone surrogate
     /// escapes become U+FFFD, of duplicate keys the last value wins at the first position. Errors: `errc::invalid_json`, `errc::limit_exceeded`
-    /// for depth. Never throws but for memory.
+    /// for depth, `errc::duplicate_key` where asked. Never throws but for memory.
     static boost::system::result<json> parse(std::string_view text);
     static boost::system::result<json> parse(std::string_view text, parse_options options);
     /// As `parse`, telling the offset of the first byte that cannot go on a JSON text; the size of the text when it ends too early.
