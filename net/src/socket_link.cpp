@@ -10,6 +10,8 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -70,15 +72,17 @@ public:
         return r;
     }
 
-    bool stale() noexcept override
+    peeked peek() noexcept override
     {
         char byte = 0;
         const ssize_t got = ::recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-        return got >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
+        if (got > 0) return peeked::bytes;
+        return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) ? peeked::quiet : peeked::ended;
     }
 
     awaitable<void> ready(direction d, error_code& ec) override { return link_->ready(d, ec); }
     awaitable<void> ready_either(error_code& ec) override { return link_->ready_either(ec); }
+    void when_ready(direction d, ready_handler handler) override { link_->when_ready(d, std::move(handler)); }
     void cancel() noexcept override { link_->cancel(); }
 
 private:
@@ -94,12 +98,7 @@ error_code socket_link::begin_connect(const ip_address& to, std::uint16_t port)
     if (fd < 0) return system_error_of(errno);
     const int on = 1;
     ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    error_code ec;
-    descriptor_.assign(fd, ec);
-    if (ec) {
-        ::close(fd);
-        return ec;
-    }
+    if (const error_code ec = adopt(fd)) return ec;
     sockaddr_storage storage{};
     socklen_t size = 0;
     if (to.is_v4()) {
@@ -122,6 +121,30 @@ error_code socket_link::begin_connect(const ip_address& to, std::uint16_t port)
     return errno == EINPROGRESS ? error_code(asio::error::in_progress) : system_error_of(errno);
 }
 
+error_code socket_link::begin_connect_unix(const std::string& path)
+{
+    sockaddr_un to{};
+    to.sun_family = AF_UNIX;
+    if (path.empty() || path.size() > max_path) return system_error_of(ENAMETOOLONG);
+    std::memcpy(to.sun_path, path.data(), path.size());
+    const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) return system_error_of(errno);
+    if (const error_code ec = adopt(fd)) return ec;
+    int status = 0;
+    do status = ::connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof to);
+    while (status < 0 && errno == EINTR);
+    if (status == 0) return {};
+    return errno == EAGAIN ? error_code(asio::error::try_again) : system_error_of(errno);
+}
+
+error_code socket_link::adopt(int fd)
+{
+    error_code ec;
+    descriptor_.assign(fd, ec);
+    if (ec) ::close(fd);
+    return ec;
+}
+
 error_code socket_link::connect_result() noexcept
 {
     int e = 0;
@@ -142,6 +165,11 @@ awaitable<void> socket_link::ready_either(error_code& ec)
                                                         descriptor_.async_wait(asio::posix::descriptor_base::wait_write, asio::deferred));
     const auto [order, read_ec, write_ec] = co_await race.async_wait(asio::experimental::wait_for_one(), asio::use_awaitable);
     ec = order[0] == 0 ? read_ec : write_ec;
+}
+
+void socket_link::when_ready(direction d, ready_handler handler)
+{
+    descriptor_.async_wait(d == direction::read ? asio::posix::descriptor_base::wait_read : asio::posix::descriptor_base::wait_write, std::move(handler));
 }
 
 void socket_link::cancel() noexcept
