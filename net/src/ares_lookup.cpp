@@ -32,8 +32,8 @@ struct ares_lookup::impl : std::enable_shared_from_this<impl> {
     struct watched {
         explicit watched(any_io_executor ex, int fd) : descriptor(std::move(ex), fd) {}
         asio::posix::stream_descriptor descriptor;
-        bool read = false, write = false;                  // what c-ares wants
-        bool reading = false, writing = false;             // what is being waited for
+        bool read = false, write = false;       // what c-ares wants
+        bool reading = false, writing = false;  // what is being waited for
     };
 
     impl(any_io_executor e, const clock_ptr& clock, std::function<void(lookup_result)> d) : ex(e), retry_timer_(e), done(std::move(d))
@@ -87,9 +87,7 @@ void ares_lookup::impl::open(const dns_options& asked)
     std::string servers;
     for (const std::string& s : asked.servers) servers += (servers.empty() ? "" : ",") + s;
     if (made == ARES_SUCCESS && !servers.empty()) made = ares_set_servers_ports_csv(channel, servers.c_str());
-    if (made != ARES_SUCCESS) {
-        throw error(errc::resolve_failed, std::string("[resolver] c-ares cannot be set up: ") + ares_strerror(made));
-    }
+    if (made != ARES_SUCCESS) { throw error(errc::resolve_failed, std::string("[resolver] c-ares cannot be set up: ") + ares_strerror(made)); }
 }
 
 void ares_lookup::impl::close() noexcept
@@ -102,7 +100,10 @@ void ares_lookup::impl::close() noexcept
     retry_timer_.cancel();
 }
 
-void ares_lookup::impl::on_socket(void* self, ares_socket_t fd, int readable, int writable) { static_cast<impl*>(self)->watch(fd, readable != 0, writable != 0); }
+void ares_lookup::impl::on_socket(void* self, ares_socket_t fd, int readable, int writable)
+{
+    static_cast<impl*>(self)->watch(fd, readable != 0, writable != 0);
+}
 
 void ares_lookup::impl::watch(int fd, bool read, bool write)
 {
@@ -125,16 +126,17 @@ void ares_lookup::impl::wait_for(int fd, watched& w)
     using base = asio::posix::descriptor_base;
     const auto wait = [&](base::wait_type type, bool watched::*pending, bool writing) {
         w.*pending = true;
-        w.descriptor.async_wait(type, [weak = weak_from_this(), owner = std::weak_ptr<watched>(sockets.at(fd)), pending, writing, fd](const error_code& ec) {
-            const auto self = weak.lock();
-            const auto socket = owner.lock();
-            if (!self || !socket) return;
-            (*socket).*pending = false;
-            if (ec) return;
-            self->process(writing ? ARES_SOCKET_BAD : fd, writing ? fd : ARES_SOCKET_BAD);
-            const auto still = self->sockets.find(fd);
-            if (still != self->sockets.end() && still->second == socket) self->wait_for(fd, *socket);
-        });
+        w.descriptor.async_wait(
+            type, [weak = weak_from_this(), owner = std::weak_ptr<watched>(sockets.at(fd)), pending, writing, fd](const error_code& ec) {
+                const auto self = weak.lock();
+                const auto socket = owner.lock();
+                if (!self || !socket) return;
+                (*socket).*pending = false;
+                if (ec) return;
+                self->process(writing ? ARES_SOCKET_BAD : fd, writing ? fd : ARES_SOCKET_BAD);
+                const auto still = self->sockets.find(fd);
+                if (still != self->sockets.end() && still->second == socket) self->wait_for(fd, *socket);
+            });
     };
     if (w.read && !w.reading) wait(base::wait_read, &watched::reading, false);
     if (w.write && !w.writing) wait(base::wait_write, &watched::writing, true);

@@ -27,6 +27,9 @@ void dial_race::failed() noexcept
     next_at_ = steady_time::min();
 }
 
-steady_time dial_race::due() const noexcept { return started_ == order_.size() ? steady_time::max() : next_at_; }
+steady_time dial_race::due() const noexcept
+{
+    return started_ == order_.size() ? steady_time::max() : next_at_;
+}
 
 }  // namespace reagent::inline v0::net_detail

@@ -35,7 +35,10 @@ awaitable<addresses> stoppable(any_io_executor ex, awaitable<addresses> work, as
         asio::use_awaitable, std::move(work));
 }
 
-bool is_literal(const url& u) noexcept { return u.kind() != url::host_kind::name; }
+bool is_literal(const url& u) noexcept
+{
+    return u.kind() != url::host_kind::name;
+}
 
 std::string connect_request(const dial_target& target)
 {
@@ -57,7 +60,8 @@ void judge_answer(const response_reader& reader, bool more_behind, const dial_ta
 {
     if (reader.failed()) refuse(target, "answered CONNECT with what is not HTTP: " + std::string(reader.failure_text()), false);
     const unsigned status = reader.head().status;
-    if (status == 407) refuse(target, target.via.authorization().empty() ? "asks for credentials (407)" : "does not take the credentials (407)", false);
+    if (status == 407)
+        refuse(target, target.via.authorization().empty() ? "asks for credentials (407)" : "does not take the credentials (407)", false);
     if (status < 200 || status > 299) refuse(target, "answered CONNECT with status " + std::to_string(status), status >= 500);
     // The server behind it speaks second; bytes in front of it are somebody else's.
     if (more_behind) refuse(target, "sent bytes behind its answer to CONNECT", false);
@@ -86,7 +90,10 @@ tls_context& dialler::tls()
     return *tls_;
 }
 
-std::uint64_t dialler::resumed() const noexcept { return tls_ ? tls_->resumed() : 0; }
+std::uint64_t dialler::resumed() const noexcept
+{
+    return tls_ ? tls_->resumed() : 0;
+}
 
 // The resolver runs as a coroutine of its own, so that the connect limit can end it without touching the caller's cancellation.
 awaitable<std::vector<ip_address>> dialler::look_up(const std::string& host, dial_stop& stop)

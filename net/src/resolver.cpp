@@ -38,8 +38,7 @@ class flight;
 struct resolver_state {
     resolver_state(any_io_executor e, dns_options o)
         : ex(std::move(e)), options(std::move(o)), time(options.clock ? options.clock : clock::system()), cache(options.max_cached)
-    {
-    }
+    {}
     any_io_executor ex;
     dns_options options;
     clock_ptr time;
@@ -51,7 +50,9 @@ struct resolver_state {
 class flight : public std::enable_shared_from_this<flight> {
 public:
     flight(std::shared_ptr<resolver_state> s, std::string host)
-        : state_(std::move(s)), host_(std::move(host)), look_up_(state_->ex, state_->options, state_->time, [this](lookup_result r) { landed(std::move(r)); })
+        : state_(std::move(s)),
+          host_(std::move(host)),
+          look_up_(state_->ex, state_->options, state_->time, [this](lookup_result r) { landed(std::move(r)); })
     {
         state_->flights.emplace(host_, this);
         look_up_.start(host_);

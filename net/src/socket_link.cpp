@@ -20,7 +20,10 @@
 namespace reagent::inline v0::net_detail {
 namespace {
 
-error_code system_error_of(int e) noexcept { return error_code(e, boost::system::system_category()); }
+error_code system_error_of(int e) noexcept
+{
+    return error_code(e, boost::system::system_category());
+}
 
 class plain_transport final : public transport {
 public:
@@ -169,7 +172,8 @@ awaitable<void> socket_link::ready_either(error_code& ec)
 
 void socket_link::when_ready(direction d, ready_handler handler)
 {
-    descriptor_.async_wait(d == direction::read ? asio::posix::descriptor_base::wait_read : asio::posix::descriptor_base::wait_write, std::move(handler));
+    descriptor_.async_wait(d == direction::read ? asio::posix::descriptor_base::wait_read : asio::posix::descriptor_base::wait_write,
+                           std::move(handler));
 }
 
 void socket_link::cancel() noexcept
@@ -178,6 +182,9 @@ void socket_link::cancel() noexcept
     descriptor_.cancel(ignored);
 }
 
-std::unique_ptr<transport> make_plain_transport(std::unique_ptr<socket_link> link) { return std::make_unique<plain_transport>(std::move(link)); }
+std::unique_ptr<transport> make_plain_transport(std::unique_ptr<socket_link> link)
+{
+    return std::make_unique<plain_transport>(std::move(link));
+}
 
 }  // namespace reagent::inline v0::net_detail

@@ -31,7 +31,10 @@ int on_session(SSL* ssl, SSL_SESSION* session)
 }
 
 // A library asks nobody for a password.
-int no_password(char*, int, int, void*) { return -1; }
+int no_password(char*, int, int, void*)
+{
+    return -1;
+}
 
 bool is_directory(const std::string& path)
 {
@@ -55,7 +58,8 @@ ctx_ptr make_context(const SSL_METHOD* method)
 
 void load_roots(SSL_CTX* ctx, const std::string& file, const std::string& key)
 {
-    if (SSL_CTX_load_verify_file(ctx, file.c_str()) != 1) throw config_error(key + ": no certificate can be read from " + file + ": " + take_ssl_error());
+    if (SSL_CTX_load_verify_file(ctx, file.c_str()) != 1)
+        throw config_error(key + ": no certificate can be read from " + file + ": " + take_ssl_error());
 }
 
 void load_identity(SSL_CTX* ctx, const std::string& certificate, const std::string& key)
@@ -133,7 +137,10 @@ std::unique_ptr<transport> tls_context::wrap(std::unique_ptr<transport> inner, c
     return make_tls_transport(std::move(inner), std::move(ssl), impl_->sessions, std::move(key));
 }
 
-std::uint64_t tls_context::resumed() const noexcept { return impl_->sessions->resumed; }
+std::uint64_t tls_context::resumed() const noexcept
+{
+    return impl_->sessions->resumed;
+}
 
 struct tls_server_context::impl {
     ctx_ptr ctx;

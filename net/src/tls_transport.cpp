@@ -26,7 +26,10 @@ struct lower_state {
     bool at_end = false;
 };
 
-lower_state& state_of(BIO* b) noexcept { return *static_cast<lower_state*>(BIO_get_data(b)); }
+lower_state& state_of(BIO* b) noexcept
+{
+    return *static_cast<lower_state*>(BIO_get_data(b));
+}
 
 // Whether to try again later; the rest is remembered.
 bool blocked(lower_state& s, const io_result& r)

@@ -19,7 +19,10 @@ using std::chrono::seconds;
 using testing::byte_script;
 using testing::http_response;
 
-ip_address at(std::string_view text) { return *ip_address::parse(text); }
+ip_address at(std::string_view text)
+{
+    return *ip_address::parse(text);
+}
 
 TEST(DialRace, FamiliesAlternateFromThatOfTheFirst)
 {

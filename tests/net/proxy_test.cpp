@@ -12,7 +12,10 @@ using namespace net_tests;
 using testing::byte_script;
 using testing::http_response;
 
-url to(std::string_view text) { return url::parse_or_throw(text, "url"); }
+url to(std::string_view text)
+{
+    return url::parse_or_throw(text, "url");
+}
 
 TEST(Proxy, Case_E8_WhatNoProxyMeans)
 {
@@ -99,7 +102,8 @@ TEST(Proxy, Case_E8_TheEnvironment)
         EXPECT_EQ(text("http://api.test/"), r.http) << r.set.size();
         EXPECT_EQ(text("https://api.test/"), r.https) << r.set.size();
     }
-    for (const auto& [value, words] : {std::pair{"socks5://me:hunter22@s.test", "SOCKS"}, std::pair{"http://me:hunter22@", "http://proxy.example:3128"}}) {
+    for (const auto& [value, words] :
+         {std::pair{"socks5://me:hunter22@s.test", "SOCKS"}, std::pair{"http://me:hunter22@", "http://proxy.example:3128"}}) {
         try {
             proxy_rules::from_environment([&](const char* name) { return std::string_view(name) == "https_proxy" ? value : nullptr; });
             FAIL() << value;
@@ -120,7 +124,10 @@ TEST(Proxy, CredentialsAreDecodedAndMakeRoutesDiffer)
     EXPECT_TRUE(http_route().direct());
 }
 
-std::string proxy_at(const testing::byte_server& s, const std::string& credentials = {}) { return "http://" + credentials + "127.0.0.1:" + std::to_string(s.port()); }
+std::string proxy_at(const testing::byte_server& s, const std::string& credentials = {})
+{
+    return "http://" + credentials + "127.0.0.1:" + std::to_string(s.port());
+}
 
 TEST(Proxy, Case_E8_PlainRequestsInAbsoluteFormShareTheirConnections)
 {
@@ -158,7 +165,8 @@ TEST(Proxy, Case_E8_EveryRefusalOfATunnelIsTold)
         bool retryable;
     };
     const row rows[] = {
-        {"HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm=\"x\"\r\nContent-Length: 0\r\n\r\n", "does not take the credentials (407)", false},
+        {"HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm=\"x\"\r\nContent-Length: 0\r\n\r\n",
+         "does not take the credentials (407)", false},
         {"HTTP/1.1 403 Forbidden\r\nContent-Length: 4\r\n\r\nnope", "answered CONNECT with status 403", false},
         {"HTTP/1.1 503 Busy\r\n\r\n", "answered CONNECT with status 503", true},
         {"HTTP/1.1 200 OK\r\n\r\nhello", "sent bytes behind its answer to CONNECT", false},
@@ -185,7 +193,8 @@ TEST(Proxy, Case_E8_EveryRefusalOfATunnelIsTold)
         }
         EXPECT_FALSE(left);
         EXPECT_EQ(client.stats().open, 0u);
-        EXPECT_TRUE(proxy.log().request(0).head.starts_with("CONNECT api.test:443 HTTP/1.1\r\nHost: api.test:443\r\nProxy-Authorization: Basic ")) << proxy.log().request(0).head;
+        EXPECT_TRUE(proxy.log().request(0).head.starts_with("CONNECT api.test:443 HTTP/1.1\r\nHost: api.test:443\r\nProxy-Authorization: Basic "))
+            << proxy.log().request(0).head;
     }
 }
 

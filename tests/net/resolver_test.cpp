@@ -30,7 +30,7 @@ class name_server {
 public:
     explicit name_server(asio::io_context& context) : socket_(context, asio::ip::udp::endpoint(asio::ip::make_address("127.0.0.1"), 0)) { receive(); }
     std::map<std::string, std::vector<std::uint8_t>> addresses;  // the last byte of 10.0.0.x
-    std::set<std::string> silent, silent_v6, with_v6;  // with_v6: 2001:db8::x as well
+    std::set<std::string> silent, silent_v6, with_v6;            // with_v6: 2001:db8::x as well
     std::uint32_t ttl = 60;
     int queries = 0;
     std::string at() const { return "127.0.0.1:" + std::to_string(socket_.local_endpoint().port()); }
@@ -286,7 +286,8 @@ TEST(Resolver, TheHostsFileComesFirst)
 {
     names_world w;
     const std::string path = (std::filesystem::temp_directory_path() / ("reagent-hosts-" + std::to_string(::getpid()))).string();
-    std::ofstream(path) << "# comment\n127.0.0.1\tlocalhost\n192.0.2.1  Build.test build # 10.9.9.9 build.test\n2001:db8::5 build.test\nnonsense build.test\n\n192.0.2.1 build.test";
+    std::ofstream(path) << "# comment\n127.0.0.1\tlocalhost\n192.0.2.1  Build.test build # 10.9.9.9 build.test\n2001:db8::5 build.test\nnonsense "
+                           "build.test\n\n192.0.2.1 build.test";
     dns_options o;
     o.servers = {w.server.at()};
     o.hosts_file = path;
@@ -355,7 +356,8 @@ TEST(Resolver, AClientUsesIt)
     names.addresses["api.test"] = {};
     testing::byte_server server = w.server(testing::byte_script::answering(testing::http_response(200, "ok")));
     w.options.resolver = resolver_for(w.context, names);
-    cancellable op(w.context, fetch(w.client(), http_request("GET", url::parse_or_throw("http://api.test:" + std::to_string(server.port()) + "/", "url"))));
+    cancellable op(w.context,
+                   fetch(w.client(), http_request("GET", url::parse_or_throw("http://api.test:" + std::to_string(server.port()) + "/", "url"))));
     ASSERT_TRUE(w.until([&] { return op.done(); }));
     EXPECT_EQ(op.code(), errc::resolve_failed) << op.message();
     EXPECT_NE(op.message().find("api.test"), std::string::npos) << op.message();

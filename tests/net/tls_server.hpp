@@ -63,10 +63,13 @@ public:
         sign("unknown", local, "otherinter", "-days 2");
         run("cat lonely.pem inter.pem >chained.pem && cat lonely.pem root.pem inter.pem >reversed.pem && cat otherinter.pem >>unknown.pem");
         run("cp lonely.key chained.key && cp lonely.key reversed.key");
-        run("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout self.key -out self.pem -days 2 -subj '/CN=localhost' -addext '" + local + "'");
+        run("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout self.key -out self.pem -days 2 -subj '/CN=localhost' "
+            "-addext '" +
+            local + "'");
         // `openssl x509` cannot set a past end, `openssl ca` can.
         run("openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout expired.key -out expired.csr -subj '/CN=localhost'");
-        run("mkdir -p ca && : > ca/index.txt && echo 01 > ca/serial && printf '[ca]\\ndefault_ca=d\\n[d]\\ndatabase=ca/index.txt\\nserial=ca/serial\\nnew_certs_dir=ca\\n"
+        run("mkdir -p ca && : > ca/index.txt && echo 01 > ca/serial && printf "
+            "'[ca]\\ndefault_ca=d\\n[d]\\ndatabase=ca/index.txt\\nserial=ca/serial\\nnew_certs_dir=ca\\n"
             "default_md=sha256\\npolicy=p\\nx509_extensions=x\\n[p]\\ncommonName=supplied\\n[x]\\n" +
             local + "\\n' > ca.cnf");
         const std::string ca = "openssl ca -batch -config ca.cnf -cert root.pem -keyfile root.key -in expired.csr -notext";
@@ -87,7 +90,8 @@ private:
     {
         run("openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout " + name + ".key -out " + name + ".csr -subj '/CN=" + name + "'");
         run("printf '%s' '" + extension + "' > " + name + ".ext");
-        run("openssl x509 -req -in " + name + ".csr -CA " + root + ".pem -CAkey " + root + ".key -CAcreateserial -out " + name + ".pem " + validity + " -extfile " + name + ".ext");
+        run("openssl x509 -req -in " + name + ".csr -CA " + root + ".pem -CAkey " + root + ".key -CAcreateserial -out " + name + ".pem " + validity +
+            " -extfile " + name + ".ext");
     }
     void run(const std::string& command)
     {
@@ -116,9 +120,9 @@ class tls_server {
 public:
     tls_server(const std::string& certificate, std::string response, tls_end end, int max_version = TLS1_3_VERSION, tls_extras extras = {})
         : tls_server(certificate, std::vector<std::string>{std::move(response)}, end, max_version, std::move(extras))
-    {
-    }
-    tls_server(const std::string& certificate, std::vector<std::string> responses, tls_end end, int max_version = TLS1_3_VERSION, tls_extras extras = {})
+    {}
+    tls_server(const std::string& certificate, std::vector<std::string> responses, tls_end end, int max_version = TLS1_3_VERSION,
+               tls_extras extras = {})
         : responses_(std::move(responses)), extras_(std::move(extras)), end_(end), context_(SSL_CTX_new(TLS_server_method()))
     {
         const certificates& c = certificates::shared();
@@ -126,7 +130,8 @@ public:
         SSL_CTX_set_min_proto_version(context_, TLS1_VERSION);
         SSL_CTX_set_max_proto_version(context_, max_version);
         if (max_version < TLS1_2_VERSION) SSL_CTX_set_cipher_list(context_, "ALL:@SECLEVEL=0");
-        if (SSL_CTX_use_certificate_chain_file(context_, c.pem(certificate).c_str()) != 1 || SSL_CTX_use_PrivateKey_file(context_, c.key(certificate).c_str(), SSL_FILETYPE_PEM) != 1)
+        if (SSL_CTX_use_certificate_chain_file(context_, c.pem(certificate).c_str()) != 1 ||
+            SSL_CTX_use_PrivateKey_file(context_, c.key(certificate).c_str(), SSL_FILETYPE_PEM) != 1)
             throw std::runtime_error("certificate");
         if (!extras_.client_root.empty()) {
             SSL_CTX_load_verify_locations(context_, c.pem(extras_.client_root).c_str(), nullptr);

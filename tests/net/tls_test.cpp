@@ -125,7 +125,8 @@ TEST(Tls, Case_E9_OldProtocolsAreRefused)
     EXPECT_EQ(old.handshakes(), 0);
     // It is the version: a client that takes the old one gets through.
     const std::string port = std::to_string(old.port());
-    EXPECT_EQ(std::system(("openssl s_client -tls1_1 -cipher ALL:@SECLEVEL=0 -connect 127.0.0.1:" + port + " </dev/null >/dev/null 2>&1").c_str()), 0);
+    EXPECT_EQ(std::system(("openssl s_client -tls1_1 -cipher ALL:@SECLEVEL=0 -connect 127.0.0.1:" + port + " </dev/null >/dev/null 2>&1").c_str()),
+              0);
     for (int i = 0; i < 100'000 && old.handshakes() == 0; ++i) std::this_thread::yield();
     EXPECT_EQ(old.handshakes(), 1);
     const tls_server twelve("good", ok, tls_end::keep, TLS1_2_VERSION);
@@ -211,7 +212,8 @@ TEST(Tls, Case_E8_ATunnelCarriesTlsToTheHostItself)
 {
     world w;
     w.options.tls.ca_file = certificates::shared().pem("root");
-    const tls_server server("good", ok, tls_end::keep, TLS1_3_VERSION, {.proxy_answer = "HTTP/1.1 200 Connection established\r\nContent-Length: 5\r\n\r\n"});
+    const tls_server server("good", ok, tls_end::keep, TLS1_3_VERSION,
+                            {.proxy_answer = "HTTP/1.1 200 Connection established\r\nContent-Length: 5\r\n\r\n"});
     w.options.proxies.https("127.0.0.1:" + std::to_string(server.port()));
     http_client client = w.client();
     const auto ask = [&](const char* target) {
@@ -231,7 +233,8 @@ TEST(Tls, Case_E8_ATunnelCarriesTlsToTheHostItself)
 
 TEST(Tls, Case_E9_ACutIsToldFromAnEnd)
 {
-    const std::string until_close = "HTTP/1.1 200 OK\r\n\r\nall of it", chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n";
+    const std::string until_close = "HTTP/1.1 200 OK\r\n\r\nall of it",
+                      chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n";
     struct row {
         std::string response;
         tls_end end;
@@ -249,13 +252,9 @@ TEST(Tls, Case_E9_ACutIsToldFromAnEnd)
         const outcome o = call(w, client, server);
         if (r.code == errc{}) EXPECT_EQ(o.text, r.text);
         else EXPECT_EQ(o.code, r.code) << o.text;
-        if (r.code != errc{} && r.end == tls_end::cut) {
-            EXPECT_NE(o.text.find("TLS broke off without close_notify"), std::string::npos) << o.text;
-        }
+        if (r.code != errc{} && r.end == tls_end::cut) { EXPECT_NE(o.text.find("TLS broke off without close_notify"), std::string::npos) << o.text; }
         // And what the server closed is not used again.
-        if (r.code == errc{}) {
-            EXPECT_EQ(call(w, client, server).text, r.text);
-        }
+        if (r.code == errc{}) { EXPECT_EQ(call(w, client, server).text, r.text); }
     }
 }
 
@@ -315,8 +314,10 @@ TEST(Tls, BadFilesAreConfigurationErrors)
     const scratch_directory directory;
     const std::string empty = directory.file("empty.pem");
     std::ofstream(empty).close();
-    for (const auto& [certificate, key, words] : {std::tuple<std::string, std::string, std::string>{empty, certificates::shared().key("client"), "tls.certificate_file"},
-                                                  {certificates::shared().pem("client"), certificates::shared().key("good"), "tls.key_file"}, {certificates::shared().pem("client"), "", "tls.key_file"}}) {
+    for (const auto& [certificate, key, words] :
+         {std::tuple<std::string, std::string, std::string>{empty, certificates::shared().key("client"), "tls.certificate_file"},
+          {certificates::shared().pem("client"), certificates::shared().key("good"), "tls.key_file"},
+          {certificates::shared().pem("client"), "", "tls.key_file"}}) {
         http_client_options options;
         options.tls.certificate_file = certificate;
         options.tls.key_file = key;
@@ -327,7 +328,9 @@ TEST(Tls, BadFilesAreConfigurationErrors)
             EXPECT_TRUE(std::string(e.what()).starts_with(words)) << e.what();
         }
     }
-    for (const auto& [file, dir, key] : {std::tuple<std::string, std::string, std::string>{"/nowhere/ca.pem", "", "tls.ca_file"}, {empty, "", "tls.ca_file"}, {"", "/nowhere", "tls.ca_dir"}}) {
+    for (const auto& [file, dir, key] : {std::tuple<std::string, std::string, std::string>{"/nowhere/ca.pem", "", "tls.ca_file"},
+                                         {empty, "", "tls.ca_file"},
+                                         {"", "/nowhere", "tls.ca_dir"}}) {
         http_client_options options;
         options.tls.ca_file = file;
         options.tls.ca_dir = dir;
