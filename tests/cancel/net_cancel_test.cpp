@@ -185,7 +185,7 @@ TEST(CancelNet, AProxyThatOpensTheTunnelAndSaysNoMore)
     s.scheme = "https";
     s.target = "https://api.test/";
     s.proxied = true;
-    s.script = rt::byte_script().request().trickle("HTTP/1.1 200\r\n\r\n").stall();
+    s.script = rt::byte_script().request().trickle("HTTP/1.1 200 OK\r\n\r\n").stall();
     s.ends_by = errc::connect_timeout;
     holds(s, 5);
 }
