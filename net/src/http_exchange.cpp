@@ -235,6 +235,13 @@ http_exchange& http_exchange::operator=(http_exchange&&) noexcept = default;
 http_exchange::~http_exchange() = default;
 
 const http_head& http_exchange::head() const noexcept { return impl_->reader.head(); }
+const http_fields& http_exchange::trailers() const noexcept
+{
+    static const http_fields none;
+    const http_fields* const found = impl_->reader.trailers();
+    return found ? *found : none;
+}
+
 std::chrono::nanoseconds http_exchange::connect_time() const noexcept { return impl_->connect_time; }
 std::chrono::nanoseconds http_exchange::first_byte_time() const noexcept { return impl_->first_byte_time; }
 

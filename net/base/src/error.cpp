@@ -34,6 +34,7 @@ const char* text_of(int value) noexcept
     case errc::headers_too_large: return "the response head is over its limit";
     case errc::body_too_large: return "the body is over its limit";
     case errc::event_too_large: return "a stream event is over its limit";
+    case errc::redirect_refused: return "a redirect was not followed";
     case errc::provider_failed: return "the model service answered with an error";
     case errc::rate_limited: return "the model service asks to slow down";
     case errc::tool_failed: return "a tool failed";

@@ -51,6 +51,8 @@ public:
     http_exchange& operator=(http_exchange&&) noexcept;
     ~http_exchange();
     const http_head& head() const noexcept;
+    /// Fields that came behind a chunked body, complete once the body has ended; apart from the head, without those that frame, route or authorise.
+    const http_fields& trailers() const noexcept;
     /// The next decoded body bytes (content coding removed); empty at the end of the body. The view lives until the next read of this exchange or
     /// the next await of anything on this executor, whichever comes first, and has `SIMDJSON_PADDING` (64) readable bytes behind it. Bytes already
     /// received are answered without suspending.

@@ -34,6 +34,7 @@ enum class errc {
     headers_too_large,    ///< response head over its limit
     body_too_large,       ///< body over its limit
     event_too_large,      ///< one stream event over its limit
+    redirect_refused,     ///< a redirect led too far, to another origin, from https to http, or to no usable URL
     provider_failed,      ///< the model service answered with an error
     rate_limited,         ///< the model service asks to slow down
     tool_failed,          ///< a tool failed
