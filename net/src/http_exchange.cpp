@@ -126,7 +126,10 @@ bool http_exchange::impl::pull(char* buffer, std::size_t size)
     case io_status::would_block: return false;
     case io_status::ok: break;
     case io_status::closed: reader.end_of_input(true); break;
-    case io_status::truncated: reader.end_of_input(false); break;
+    case io_status::truncated:
+        reader.end_of_input(false);
+        if (reader.failed()) fail(reader.failure(), std::string(reader.failure_text()) + ": TLS broke off without close_notify");
+        break;
     case io_status::failed:
         reader.end_of_input(false);
         if (reader.failed()) fail(reader.failure(), r.error ? r.error.message() : link->wire->failure_text(), r.error);
@@ -232,6 +235,13 @@ http_exchange& http_exchange::operator=(http_exchange&&) noexcept = default;
 http_exchange::~http_exchange() = default;
 
 const http_head& http_exchange::head() const noexcept { return impl_->reader.head(); }
+const http_fields& http_exchange::trailers() const noexcept
+{
+    static const http_fields none;
+    const http_fields* const found = impl_->reader.trailers();
+    return found ? *found : none;
+}
+
 std::chrono::nanoseconds http_exchange::connect_time() const noexcept { return impl_->connect_time; }
 std::chrono::nanoseconds http_exchange::first_byte_time() const noexcept { return impl_->first_byte_time; }
 

@@ -3,6 +3,7 @@
 #include <boost/beast/http/basic_parser.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <new>
 
@@ -30,6 +31,16 @@ bool plain_chunked(std::string_view value) noexcept
     while (!value.empty() && blank(value.front())) value.remove_prefix(1);
     while (!value.empty() && blank(value.back())) value.remove_suffix(1);
     return value.size() == word.size() && std::equal(value.begin(), value.end(), word.begin(), [](char a, char b) { return lower(a) == b; });
+}
+
+bool may_trail(std::string_view name) noexcept
+{
+    constexpr std::array<std::string_view, 21> kept_to_heads = {
+        "authorization", "cache-control", "connection", "content-encoding", "content-length", "content-range", "content-type", "cookie", "host", "keep-alive", "location",
+        "proxy-authenticate", "proxy-authorization", "retry-after", "set-cookie", "te", "trailer", "transfer-encoding", "upgrade", "vary", "www-authenticate"};
+    return std::none_of(kept_to_heads.begin(), kept_to_heads.end(), [&](std::string_view k) {
+        return name.size() == k.size() && std::equal(name.begin(), name.end(), k.begin(), [](char a, char b) { return lower(a) == b; });
+    });
 }
 
 // A head with both framings, without its Content-Length lines; empty when there is no Transfer-Encoding in it.
@@ -67,6 +78,7 @@ private:
     void on_field_impl(http::field, view name, view value, code&) override
     {
         if (!owner_.head_done_) owner_.head_.fields.add({name.data(), name.size()}, {value.data(), value.size()});
+        else owner_.add_trailer({name.data(), name.size()}, {value.data(), value.size()});
     }
     void on_header_impl(code&) override {}
     void on_body_init_impl(const boost::optional<std::uint64_t>&, code&) override {}
@@ -107,9 +119,17 @@ void response_reader::reset() noexcept
     start();
     head_bytes_ = 0;
     content_length_.reset();
+    trailers_.reset();
     failure_text_ = {};
     failure_ = errc{};
     head_done_ = done_ = keep_alive_ = ambiguous_ = false;
+}
+
+void response_reader::add_trailer(std::string_view name, std::string_view value)
+{
+    if (!may_trail(name)) return;
+    if (!trailers_) trailers_ = std::make_unique<http_fields>();
+    trailers_->add(name, value);
 }
 
 void response_reader::fail(errc what, std::string_view text) noexcept

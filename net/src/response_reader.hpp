@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -42,10 +43,13 @@ public:
     std::string_view failure_text() const noexcept { return failure_text_; }
     std::optional<std::uint64_t> content_length() const noexcept { return content_length_; }
     const http_head& head() const noexcept { return head_; }
+    /// Fields behind a chunked body, without those that frame, route or authorise (RFC 9110, section 6.5.1); null when there are none.
+    const http_fields* trailers() const noexcept { return trailers_.get(); }
 
 private:
     class parser;
     void start() noexcept;
+    void add_trailer(std::string_view name, std::string_view value);
     void fail(errc what, std::string_view text) noexcept;
     bool read_head(char* data, std::size_t n, outcome& out);
     bool put_head(const char* data, std::size_t n);
@@ -56,6 +60,7 @@ private:
     alignas(8) std::byte storage_[112];
     parser* parser_ = nullptr;
     http_head head_;
+    std::unique_ptr<http_fields> trailers_;
     std::size_t max_head_, head_bytes_ = 0, scanned_ = 0;
     std::optional<std::uint64_t> content_length_;
     std::string_view failure_text_;

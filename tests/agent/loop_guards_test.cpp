@@ -233,6 +233,21 @@ TEST_F(LoopGuards, Case_B11_ABatchThatJustFitsRunsWholeAndTheNextNotAtAll)
     EXPECT_EQ(ran_of({round_of(4), round_of(3)}), 4) << "what ran before counts";
 }
 
+TEST_F(LoopGuards, Case_B11_AHaltBehindADeniedCallHaltsAll)
+{
+    script({scripted_round().call("a", "no").call("b", "x").call("c", "x"), scripted_round("end")});
+    const gate_policy rules = gate_policy::from_json(json::parse_or_throw(R"({"tools":{"denylist":["no"]},"limits":{"maxToolRounds":1}})", "gate"));
+    int ran = 0;
+    const tool count = any_tool("x", [&](const json&) { ++ran; return json(); });
+    const run_result r = go(make(agent_options().gate(rules).tool(any_tool("no", fine)).tool(count)));
+    EXPECT_EQ(ran, 0);
+    EXPECT_EQ(r.error(), "halt:limits.maxToolRounds");
+    ASSERT_EQ(r.messages().size(), 5u);
+    EXPECT_TRUE(r.messages()[2]->text().starts_with("[deny: tools.denylist] ")) << r.messages()[2]->text();
+    EXPECT_EQ(r.messages()[3]->text(), "[halted:limits.maxToolRounds]");
+    EXPECT_EQ(r.messages()[4]->text(), "[halted:limits.maxToolRounds]");
+}
+
 TEST_F(LoopGuards, MaxTurnsHaltsBeforeTheNextModelCall)
 {
     script({scripted_round("t").call("1", "x").times(0)});

@@ -310,6 +310,23 @@ TEST_F(Loop, K30_StopInsideTheFirstOfTwoCalls)
     EXPECT_TRUE(seen.last("loop:done")["stopped"].as_bool());
 }
 
+TEST_F(Loop, Case_B7_TheFlushOfAStoppedRunGetsASealedHistory)
+{
+    script({scripted_round("t").call("a", "x").call("b", "x")});
+    std::vector<std::string> flushed;
+    run_hooks hooks;
+    hooks.flush = [&](const transcript& m) { flushed = shape(m); };
+    reagent::run* current = nullptr;
+    const agent a = make(agent_options().hooks(hooks).tool_concurrency(1).tool(any_tool("x", [&](const json&) {
+        current->stop();
+        return json("first");
+    })));
+    reagent::run r = a.start("hi");
+    current = &r;
+    go(r);
+    EXPECT_THAT(flushed, ElementsAre("user:hi", "assistant:t[a][b]", "tool:first", "tool:[stopped]"));
+}
+
 TEST_F(Loop, StopBeforeTheStartStartsNothing)
 {
     script({scripted_round("t")});

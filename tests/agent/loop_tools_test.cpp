@@ -203,6 +203,24 @@ TEST_F(LoopTools, Case_B9_NothingStartsAfterAHalt)
     }
 }
 
+TEST_F(LoopTools, Case_B9_TheHaltThatCameFirstIsTheOneTheRunEndsWith)
+{
+    script({calls({{"a", "fast"}, {"h", "halt"}})});
+    run_hooks hooks;
+    int told = 0;
+    hooks.on_tool_result = [&](const tool_report&) {
+        ++told;
+        throw halt_error("second");
+    };
+    const run_result r = go(make(agent_options()
+                                     .hooks(hooks)
+                                     .tool_concurrency(1)
+                                     .tool(any_tool("fast", [](const json&) { return json("kept"); }))
+                                     .tool(any_tool("halt", [](const json&) -> json { throw halt_error("first"); }))));
+    EXPECT_EQ(told, 1);
+    EXPECT_EQ(r.error(), "halt:first");
+}
+
 TEST_F(LoopTools, AHaltKeepsTheResultsOfCallsThatHadFinished)
 {
     script({calls({{"a", "fast"}, {"h", "halt"}})});

@@ -91,8 +91,8 @@ TEST(HttpPool, Case_E2_AHundredStreamsThroughAPoolOfTwo)
         http_client client = w.client();
         std::vector<std::unique_ptr<testing::started<std::string>>> streams;
         for (int i = 0; i < 100; ++i) streams.push_back(std::make_unique<testing::started<std::string>>(w.context, read_stream(client, world::get(server))));
-        std::size_t ended = 0;
-        ASSERT_TRUE(w.until([&] { return (ended = static_cast<std::size_t>(std::count_if(streams.begin(), streams.end(), [](const auto& s) { return s->done(); }))) == 100; })) << ended;
+        const auto ended = [&] { return static_cast<std::size_t>(std::count_if(streams.begin(), streams.end(), [](const auto& s) { return s->done(); })); };
+        ASSERT_TRUE(w.steadily(ended, 100)) << ended();
         for (const auto& s : streams) EXPECT_EQ(s->get(), "data: x\n\ndata: [DONE]\n\n");
         EXPECT_EQ(client.stats().dialed, with_end ? 2u : 100u);
         EXPECT_EQ(client.stats().waiting, 0u);
@@ -118,7 +118,8 @@ TEST(HttpPool, Case_E3_AThousandCallersOnSixteenSocketsAreServedInOrder)
         std::vector<std::size_t> order;
         std::vector<std::unique_ptr<testing::started<void>>> callers;
         for (std::size_t i = 0; i < 1000; ++i) callers.push_back(std::make_unique<testing::started<void>>(w.context, numbered(client, world::get(server), i, order)));
-        ASSERT_TRUE(w.until([&] { return std::all_of(callers.begin(), callers.end(), [](const auto& c) { return c->done(); }); })) << order.size();
+        ASSERT_TRUE(w.steadily([&] { return order.size(); }, 1000)) << order.size();
+        ASSERT_TRUE(w.soon([&] { return std::all_of(callers.begin(), callers.end(), [](const auto& c) { return c->done(); }); })) << order.size();
         for (const auto& c : callers) EXPECT_NO_THROW(c->get());
         EXPECT_LE(client.stats().dialed, sockets);
         EXPECT_EQ(client.stats().pool_waits, 1000 - sockets);
@@ -133,17 +134,18 @@ TEST(HttpPool, Case_E3_AWaitHasItsOwnLimit)
 {
     world w;
     w.options.max_open_per_origin = 1;
+    w.options.pool_wait = seconds(12);
     testing::byte_server server = w.server(byte_script().request().send(testing::sse_head()).stall());
     http_client client = w.client();
     http_exchange holder = testing::complete(w.context, client.open(world::get(server)));
     cancellable late(w.context, fetch(client, world::get(server)));
     w.idle();
     EXPECT_EQ(client.stats().waiting, 1u);
-    w.clock->advance(seconds(10) - std::chrono::milliseconds(1));
+    w.clock->advance(seconds(12) - std::chrono::milliseconds(1));
     w.idle();
     EXPECT_FALSE(late.done());
     w.clock->advance(std::chrono::milliseconds(1));
-    ASSERT_TRUE(w.until([&] { return late.done(); }));
+    ASSERT_TRUE(w.soon([&] { return late.done(); }));
     EXPECT_EQ(late.code(), errc::pool_timeout);
     EXPECT_EQ(late.code(), condition::timeout);
     EXPECT_EQ(client.stats().waiting, 0u);

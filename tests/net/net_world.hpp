@@ -126,6 +126,15 @@ struct world {
     }
     std::size_t idle() { return testing::run_until_idle(context); }
     bool until(const std::function<bool()>& done) { return testing::run_until(context, done); }
+    /// Runs until `count` is `wanted`, as long as it grows.
+    bool steadily(const std::function<std::size_t()>& count, std::size_t wanted)
+    {
+        for (std::size_t n = count(); n < wanted; n = count())
+            if (!testing::run_until(context, [&] { return count() > n; }, std::chrono::seconds(2))) return false;
+        return true;
+    }
+    /// For what follows from the handlers that are ready: a broken rule shows without the long wait.
+    bool soon(const std::function<bool()>& done) { return testing::run_until(context, done, std::chrono::seconds(1)); }
 };
 
 }  // namespace reagent::net_tests

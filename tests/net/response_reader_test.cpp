@@ -93,6 +93,8 @@ std::vector<row> table()
         {"chunked empty", chunked + "0\r\n\r\n", "200 [] keep"},
         {"chunk extensions", chunked + "3;a=b;c=\"d;e\";f\r\nabc\r\n0;x\r\n\r\n", "200 [abc] keep"},
         {"trailers", chunked + "3\r\nabc\r\n0\r\nX-One: 1\r\nX-Two: 2\r\n\r\n", "200 [abc] keep"},
+        {"length among trailers", chunked + "3\r\nabc\r\n0\r\nContent-Length: 9\r\n\r\n", malformed_body},
+        {"coding among trailers", chunked + "3\r\nabc\r\n0\r\nTransfer-Encoding: gzip\r\n\r\n", malformed_body},
         {"chunked and more", chunked + "3\r\nabc\r\n0\r\n\r\nxyz", "200 [abc] keep +3"},
         {"chunk size overflow", chunked + "10000000000000000\r\nabc", malformed_body},
         {"chunk size no hex", chunked + "g\r\nabc\r\n", malformed_body},
@@ -166,9 +168,18 @@ TEST(ResponseReader, HeadAsReceived)
 
 TEST(ResponseReader, TrailersAreNoHeaders)
 {
-    response_reader reader;
-    EXPECT_EQ(read_all(reader, chunked + "0\r\nX-Late: 1\r\n\r\n", {}).text, "200 [] keep");
-    EXPECT_FALSE(reader.head().fields.contains("X-Late"));
+    const std::string input = chunked + "2\r\nhi\r\n0\r\nX-Late: 1\r\nset-cookie: a\r\nContent-Type: x\r\nX-Sum: \t2 \r\n\r\n";
+    for (std::size_t cut = 1; cut < input.size(); ++cut) {
+        response_reader reader;
+        EXPECT_EQ(read_all(reader, input, {cut}).text, "200 [hi] keep");
+        EXPECT_FALSE(reader.head().fields.contains("X-Late"));
+        ASSERT_NE(reader.trailers(), nullptr);
+        EXPECT_EQ(reader.trailers()->size(), 2u);
+        EXPECT_EQ(reader.trailers()->get("x-late"), "1");
+        EXPECT_EQ(reader.trailers()->get("x-sum"), "2");
+        reader.reset();
+        EXPECT_EQ(reader.trailers(), nullptr);
+    }
 }
 
 TEST(ResponseReader, AnswerToHeadHasNoBody)

@@ -1,4 +1,3 @@
-#include "child_process.hpp"
 #include "commands.hpp"
 #include "demo_report.hpp"
 #include "demo_script.hpp"
@@ -6,7 +5,9 @@
 
 #include <reagent/agent/agent.hpp>
 #include <reagent/base/error.hpp>
+#include <reagent/base/with_deadline.hpp>
 #include <reagent/governance/budget.hpp>
+#include <reagent/net/child_process.hpp>
 #include <reagent/net/http_client.hpp>
 #include <reagent/providers/openai.hpp>
 
@@ -25,6 +26,7 @@
 #include <deque>
 #include <fcntl.h>
 #include <memory>
+#include <optional>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -36,7 +38,7 @@ using namespace std::chrono_literals;
 
 constexpr auto progress_period = 100ms;
 constexpr auto longest_run = 25s;  ///< a run that hangs ends as `deadline` before the demo's 30 s are over
-constexpr int mock_start_ms = 10'000;
+constexpr auto mock_start = 10s;
 
 class demo_arguments {
 public:
@@ -80,10 +82,37 @@ void allow_open_files(std::size_t agents)
         throw reagent::config_error(fmt::format("{} agents need {} open files, at most {} are allowed here; raise the hard limit or give --agents", agents, wanted, limit.rlim_max));
 }
 
-std::string wait_for_mock(child_process& mock)
+reagent::process_options mock_process(const std::string& fixtures)
+{
+    reagent::process_options mock({"/proc/self/exe", "mock", "--port", "0", "--fixtures", fixtures});
+    mock.input = false;
+    mock.inherit_errors = true;
+    return mock;
+}
+
+reagent::awaitable<void> read_line(reagent::child_process* from, std::string* line)
+{
+    while (line->find('\n') == std::string::npos) {
+        const bool more = co_await from->read(*line);
+        if (!more) throw reagent::error(reagent::errc::closed, "the mock server ended before it was ready");
+    }
+    line->resize(line->find('\n'));
+}
+
+/// Where the mock listens. Its context runs for this only: it says nothing else that anyone must hear.
+std::string wait_for_mock(asio::io_context& io, reagent::child_process& mock)
 {
     constexpr std::string_view greeting = "listening on ";
-    const std::string line = mock.read_line(mock_start_ms);
+    std::string line;
+    std::exception_ptr failure;
+    bool done = false;
+    const reagent::clock_ptr clock = reagent::clock::system();
+    asio::co_spawn(io, reagent::with_deadline(clock, clock->now() + mock_start, read_line(&mock, &line), "the start of the mock server"), [&](std::exception_ptr e) {
+        failure = e;
+        done = true;
+    });
+    while (!done) io.run_one();
+    if (failure) std::rethrow_exception(failure);
     if (!line.starts_with(greeting)) throw reagent::error(reagent::errc::closed, "the mock server said \"" + one_line(line, 100) + "\" instead of where it listens");
     return line.substr(greeting.size());
 }
@@ -192,12 +221,13 @@ int show_crowd(const demo_arguments& a)
     allow_open_files(a.agents);
     bool interrupted = false;
     demo_report report = [&] {
-        std::unique_ptr<child_process> mock;
+        asio::io_context nursery;
+        std::optional<reagent::child_process> mock;
         std::string base_url;
         {
             const temporary_file fixtures(demo_fixtures().dump());
-            mock = std::make_unique<child_process>(std::vector<std::string>{"mock", "--port", "0", "--fixtures", fixtures.path()});
-            base_url = wait_for_mock(*mock);
+            mock.emplace(nursery.get_executor(), mock_process(fixtures.path()));
+            base_url = wait_for_mock(nursery, *mock);
         }
         out.progress(fmt::format("{} agents start against {}", a.agents, base_url));
         crowd all(a.agents, base_url, out);

@@ -1,4 +1,3 @@
-#include "child_process.hpp"
 #include "commands.hpp"
 #include "mock_command.hpp"
 #include "terminal.hpp"
@@ -64,8 +63,6 @@ int run(int argc, char** argv)
     root.require_subcommand(1);
     root.footer("Exit status: 0 success, 1 the work failed, 2 bad usage or configuration.\n"
                 "Examples:\n  reagent run \"What is 17 * 23?\" --tools calculate\n  reagent demo");
-    // For our own children; not for people.
-    root.add_option_function<long>(std::string(die_with_parent_option), &die_with_parent)->group("");
     int status = exit_ok;
     add_run_command(root, status);
     add_mock_command(root, status);

@@ -226,4 +226,23 @@ url url::joined(std::string_view suffix) const
     return u;
 }
 
+boost::system::result<url> url::resolve(std::string_view reference) const
+{
+    std::string ref = cleaned(reference);
+    ref.resize(std::min(ref.find('#'), ref.size()));
+    const std::size_t mark = ref.find_first_of(":/\\?");
+    if (mark != std::string::npos && ref[mark] == ':') {
+        // `http:path` without slashes is relative to an http document in the standard; nobody means it.
+        const bool slashes = mark + 2 < ref.size() && slash(ref[mark + 1]) && slash(ref[mark + 2]);
+        return slashes ? parse(ref) : boost::system::result<url>(make_error_code(errc::invalid_url));
+    }
+    if (ref.size() >= 2 && slash(ref[0]) && slash(ref[1])) return parse(scheme_ + ":" + ref);
+    const std::string_view path(target_.data(), std::min(target_.find('?'), target_.size()));
+    const std::string here = origin();
+    if (ref.empty()) return parse(here + target_);
+    if (slash(ref[0])) return parse(here + ref);
+    if (ref[0] == '?') return parse(here + std::string(path) + ref);
+    return parse(here + std::string(path.substr(0, path.rfind('/') + 1)) + ref);
+}
+
 }  // namespace reagent::inline v0

@@ -26,6 +26,7 @@ enum class errc {
     resolve_failed,       ///< the name has no address
     connect_failed,       ///< no address accepted the connection
     tls_failed,           ///< the TLS handshake or certificate check failed
+    proxy_refused,        ///< a proxy did not let the connection through
     transport_failed,     ///< the connection broke
     stream_truncated,     ///< the body or stream ended before its end
     malformed_response,   ///< the peer does not speak HTTP/1.1
@@ -33,6 +34,7 @@ enum class errc {
     headers_too_large,    ///< response head over its limit
     body_too_large,       ///< body over its limit
     event_too_large,      ///< one stream event over its limit
+    redirect_refused,     ///< a redirect led too far, to another origin, from https to http, or to no usable URL
     provider_failed,      ///< the model service answered with an error
     rate_limited,         ///< the model service asks to slow down
     tool_failed,          ///< a tool failed

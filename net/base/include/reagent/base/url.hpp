@@ -40,6 +40,9 @@ public:
     bool loopback() const noexcept;
     /// This URL with `suffix` put after the path (one trailing slash of the path is dropped, an existing query string is kept after it).
     url joined(std::string_view suffix) const;
+    /// `reference` as a link in a document at this URL: absolute, `//host/…`, `/path`, `path`, `?query` or nothing (RFC 3986 §5, with the WHATWG
+    /// reading of backslashes, tabs and line ends). Errors: `errc::invalid_url`, for other schemes than http and https too.
+    boost::system::result<url> resolve(std::string_view reference) const;
 
 private:
     std::string scheme_, host_, target_ = "/", userinfo_;
