@@ -1,4 +1,5 @@
 #pragma once
+#include "dialler.hpp"
 #include "parking.hpp"
 #include "pool_index.hpp"
 #include "response_reader.hpp"
@@ -9,19 +10,14 @@
 #include <reagent/net/deadline_queue.hpp>
 #include <reagent/net/http_client.hpp>
 
-#include <boost/asio/cancellation_signal.hpp>
-
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace reagent::inline v0 {
 
 namespace net_detail {
-class socket_link;
-class tls_context;
-
 /// A connection of the pool.
 class connection final : public pooled {
 public:
@@ -45,15 +41,17 @@ struct http_client::impl {
     ~impl();
     /// The buffer, for `who` to read into: whatever another exchange has in it is moved out first.
     char* borrow();
-    net_detail::tls_context& tls();
+    /// The entry of the pool for a request, by its way to the host.
+    net_detail::pool_origin& origin_of(const http_request& request);
+    const http_route& route_of(const net_detail::pool_origin& o) const noexcept { return routes[o.route]; }
 
     any_io_executor executor;
     http_client_options options;
     clock_ptr time;
-    resolver_ptr names;
-    std::unique_ptr<net_detail::tls_context> tls_;
-    net_detail::pool_index pool;
     deadline_queue deadlines;
+    net_detail::dialler dials;
+    std::deque<http_route> routes;  // those seen, by their number; the first leads straight there
+    net_detail::pool_index pool;
     std::unique_ptr<char[]> scratch;
     http_exchange::impl* tenant = nullptr;  // whose unread body bytes are in the scratch buffer
     std::string head_buffer;                // the request head about to be sent
@@ -82,7 +80,6 @@ struct http_exchange::impl final : deadline_entry, net_detail::pool_waiter {
     bool take_idle();
     awaitable<void> obtain();
     awaitable<void> dial();
-    awaitable<std::vector<ip_address>> look_up();
     void granted(net_detail::pooled_ptr c) noexcept override;
     void stop_waiting() noexcept;
     void release(bool reusable) noexcept;
@@ -110,8 +107,7 @@ struct http_exchange::impl final : deadline_entry, net_detail::pool_waiter {
 
     // What a coroutine of ours waits for, so that a limit can end the wait.
     net_detail::parking* parked = nullptr;
-    net_detail::socket_link* dialling = nullptr;
-    asio::cancellation_signal* looking_up = nullptr;
+    net_detail::dial_stop* dialling = nullptr;
 
     steady_time started{}, phase_started{}, moved{};
     std::chrono::nanoseconds connect_time{0}, first_byte_time{0};
@@ -142,8 +138,7 @@ class waiting_mark {
 public:
     explicit waiting_mark(http_exchange::impl& x) : x_(x) { x_.waiting = true; }
     waiting_mark(http_exchange::impl& x, parking& p) : waiting_mark(x) { x_.parked = &p; }
-    waiting_mark(http_exchange::impl& x, socket_link& l) : waiting_mark(x) { x_.dialling = &l; }
-    waiting_mark(http_exchange::impl& x, asio::cancellation_signal& s) : waiting_mark(x) { x_.looking_up = &s; }
+    waiting_mark(http_exchange::impl& x, dial_stop& s) : waiting_mark(x) { x_.dialling = &s; }
     waiting_mark(const waiting_mark&) = delete;
     waiting_mark& operator=(const waiting_mark&) = delete;
     ~waiting_mark()
@@ -151,7 +146,6 @@ public:
         x_.waiting = false;
         x_.parked = nullptr;
         x_.dialling = nullptr;
-        x_.looking_up = nullptr;
     }
 
 private:

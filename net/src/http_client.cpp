@@ -1,11 +1,11 @@
 #include "client_impl.hpp"
 #include "request_writer.hpp"
-#include "tls.hpp"
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include <algorithm>
 #include <utility>
 
 namespace reagent::inline v0 {
@@ -28,19 +28,26 @@ net_detail::pool_limits pool_limits_of(const http_client_options& o)
 
 http_client::impl::impl(any_io_executor ex, http_client_options o)
     : executor(std::move(ex)), options(std::move(o)), time(options.clock ? options.clock : clock::system()),
-      names(options.resolver ? options.resolver : make_system_resolver(executor)), pool(pool_limits_of(options)), deadlines(executor, time),
+      deadlines(executor, time), dials(executor, options, time, deadlines), routes(1), pool(pool_limits_of(options)),
       scratch(std::make_unique<char[]>(scratch_size + padding))
 {
-    // A bad file is found now; the system's store, which takes long to read, waits for the first https request.
-    if (!options.tls.ca_file.empty() || !options.tls.ca_dir.empty()) tls();
 }
 
 http_client::impl::~impl() = default;
 
-net_detail::tls_context& http_client::impl::tls()
+net_detail::pool_origin& http_client::impl::origin_of(const http_request& request)
 {
-    if (!tls_) tls_ = std::make_unique<net_detail::tls_context>(options.tls);
-    return *tls_;
+    const url& to = request.target;
+    const http_route* way = request.route;
+    if (!way && !options.route.direct()) way = &options.route;
+    if (!way && !options.proxies.empty()) way = options.proxies.route_for(to);
+    if (!way || way->direct()) return pool.origin(to.tls(), to.host(), to.port());
+    auto at = std::find(routes.begin(), routes.end(), *way);
+    if (at == routes.end()) at = routes.insert(routes.end(), *way);
+    const auto number = static_cast<std::uint32_t>(at - routes.begin());
+    // A proxy passes plain requests to any host over one connection.
+    if (way->proxied() && !to.tls()) return pool.origin(way->at().tls(), way->at().host(), way->at().port(), number);
+    return pool.origin(to.tls(), to.host(), to.port(), number);
 }
 
 char* http_client::impl::borrow()
@@ -60,7 +67,7 @@ awaitable<http_exchange> open_exchange(std::unique_ptr<http_exchange::impl> x, b
     if (request_left) *request_left = false;
     net_detail::check_request(x->request);
     x->started = x->moved = client->time->now();
-    x->origin = &client->pool.origin(x->request.target.tls(), x->request.target.host(), x->request.target.port());
+    x->origin = &client->origin_of(x->request);
     ++client->counts.exchanges;
     if (x->request.limits.deadline <= x->started) {
         x->expired = errc::deadline;
@@ -78,7 +85,8 @@ awaitable<http_exchange> open_exchange(std::unique_ptr<http_exchange::impl> x, b
     }
     for (;;) {
         client->head_buffer.clear();
-        net_detail::write_request_head(client->head_buffer, x->request);
+        const http_route& way = client->route_of(*x->origin);
+        net_detail::write_request_head(client->head_buffer, x->request, way.proxied() && !x->request.target.tls() ? &way : nullptr);
         x->enter(http_exchange::impl::phase_kind::send, client->time->now());
         bool all_sent = x->send(client->head_buffer, request_left);
         while (!all_sent) {
@@ -133,6 +141,7 @@ void http_client::close_idle() noexcept { impl_->pool.close_idle(); }
 http_client_stats http_client::stats() const noexcept
 {
     http_client_stats s = impl_->counts;
+    s.resumed = impl_->dials.resumed();
     s.stale_dropped = impl_->pool.stale_dropped();
     s.open = impl_->pool.open();
     s.idle = impl_->pool.idle();

@@ -126,7 +126,10 @@ bool http_exchange::impl::pull(char* buffer, std::size_t size)
     case io_status::would_block: return false;
     case io_status::ok: break;
     case io_status::closed: reader.end_of_input(true); break;
-    case io_status::truncated: reader.end_of_input(false); break;
+    case io_status::truncated:
+        reader.end_of_input(false);
+        if (reader.failed()) fail(reader.failure(), std::string(reader.failure_text()) + ": TLS broke off without close_notify");
+        break;
     case io_status::failed:
         reader.end_of_input(false);
         if (reader.failed()) fail(reader.failure(), r.error ? r.error.message() : link->wire->failure_text(), r.error);

@@ -5,7 +5,7 @@
 
 namespace reagent::inline v0::net_detail {
 
-/// A place where one coroutine waits until somebody wakes it. Single use; a wake before the wait is not lost. The waiter is kept by the reactor, so
+/// A place where one coroutine waits until somebody wakes it. A wake before the wait is not lost. The waiter is kept by the reactor, so
 /// that a context which dies takes it along.
 class parking {
 public:
@@ -14,6 +14,8 @@ public:
     awaitable<void> wait();
     /// Idempotent. The waiter goes on later, on the executor.
     void wake();
+    /// Forgets that it was woken, for another wait.
+    void again() noexcept { woken_ = false; }
 
 private:
     asio::steady_timer woken_cv_;  // never expires, cancelled by wake

@@ -8,15 +8,16 @@ namespace {
 constexpr duration sweep_every = std::chrono::seconds(5);
 }
 
-pool_origin& pool_index::origin(bool tls, std::string_view host, std::uint16_t port)
+pool_origin& pool_index::origin(bool tls, std::string_view host, std::uint16_t port, std::uint32_t route)
 {
-    if (last_ && last_->port == port && last_->tls == tls && last_->host == host) return *last_;
-    auto at = origins_.find(key_view{host, port, tls});
+    if (last_ && last_->port == port && last_->route == route && last_->tls == tls && last_->host == host) return *last_;
+    auto at = origins_.find(key_view{host, route, port, tls});
     if (at == origins_.end()) {
-        at = origins_.try_emplace(key{std::string(host), port, tls}).first;
+        at = origins_.try_emplace(key{std::string(host), route, port, tls}).first;
         at->second.tls = tls;
         at->second.host.assign(host);
         at->second.port = port;
+        at->second.route = route;
     }
     last_ = &at->second;
     return *last_;

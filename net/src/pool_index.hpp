@@ -45,12 +45,13 @@ private:
     pool_waiter* behind_ = nullptr;
 };
 
-/// Connections to one scheme, host and port.
+/// Connections to one scheme, host and port by one route.
 class pool_origin {
 public:
     bool tls = false;
     std::string host;
     std::uint16_t port = 0;
+    std::uint32_t route = 0;  ///< 0 straight there; what else there is, the client knows
     std::size_t open() const noexcept { return open_; }
     std::size_t idle() const noexcept { return idle_.size(); }
     std::size_t waiting() const noexcept { return waiting_; }
@@ -78,7 +79,7 @@ class pool_index {
 public:
     explicit pool_index(pool_limits limits) : limits_(limits) {}
     /// The entry of an origin, which lives while it has slots or waiters, and at least until the next `sweep`.
-    pool_origin& origin(bool tls, std::string_view host, std::uint16_t port);
+    pool_origin& origin(bool tls, std::string_view host, std::uint16_t port, std::uint32_t route = 0);
     /// The most recently used idle connection that is young enough and not stale, its slot with it; null when there is none.
     pooled_ptr take_idle(pool_origin& o, steady_time now);
     /// A slot for a new connection; false when the origin is full.
@@ -103,26 +104,28 @@ private:
     class key {
     public:
         std::string host;
+        std::uint32_t route;
         std::uint16_t port;
         bool tls;
     };
     class key_view {
     public:
         std::string_view host;
+        std::uint32_t route;
         std::uint16_t port;
         bool tls;
     };
     struct hash {
         using is_transparent = void;
-        std::size_t operator()(const key_view& k) const noexcept { return std::hash<std::string_view>()(k.host) * 31 + k.port * 2u + (k.tls ? 1u : 0u); }
-        std::size_t operator()(const key& k) const noexcept { return (*this)(key_view{k.host, k.port, k.tls}); }
+        std::size_t operator()(const key_view& k) const noexcept { return std::hash<std::string_view>()(k.host) * 31 + k.port * 2u + k.route * 131u + (k.tls ? 1u : 0u); }
+        std::size_t operator()(const key& k) const noexcept { return (*this)(key_view{k.host, k.route, k.port, k.tls}); }
     };
     struct equal {
         using is_transparent = void;
         template <class A, class B>
         bool operator()(const A& a, const B& b) const noexcept
         {
-            return a.port == b.port && a.tls == b.tls && std::string_view(a.host) == std::string_view(b.host);
+            return a.port == b.port && a.tls == b.tls && a.route == b.route && std::string_view(a.host) == std::string_view(b.host);
         }
     };
 

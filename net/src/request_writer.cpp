@@ -1,5 +1,7 @@
 #include "request_writer.hpp"
 
+#include <reagent/net/proxy.hpp>
+
 #include <array>
 #include <charconv>
 
@@ -54,6 +56,7 @@ void check_lines(std::string_view lines)
         case 7: if (same_name(name, "trailer") || same_name(name, "upgrade")) throw validation_error("[http] Trailer and Upgrade are not supported"); break;
         case 10: if (same_name(name, "connection")) throw validation_error("[http] the header field Connection is set by the client"); break;
         case 14: if (same_name(name, "content-length")) throw validation_error("[http] the header field Content-Length is set by the client"); break;
+        case 19: if (same_name(name, "proxy-authorization")) throw validation_error("[http] the header field Proxy-Authorization is set by the client"); break;
         case 17: if (same_name(name, "transfer-encoding")) throw validation_error("[http] the header field Transfer-Encoding is set by the client"); break;
         default: break;
         }
@@ -104,10 +107,12 @@ void check_request(const http_request& request)
     check_lines(request.header_lines);
 }
 
-void write_request_head(std::string& out, const http_request& request)
+void write_request_head(std::string& out, const http_request& request, const http_route* proxy)
 {
     const url& to = request.target;
-    out.append(request.method).append(" ").append(to.target()).append(" HTTP/1.1\r\nHost: ");
+    out.append(request.method).append(" ");
+    if (proxy) out.append(to.origin());  // RFC 9112, section 3.2.2
+    out.append(to.target()).append(" HTTP/1.1\r\nHost: ");
     const bool brackets = to.kind() == url::host_kind::ipv6;
     if (brackets) out.push_back('[');
     out.append(to.host());
@@ -122,6 +127,7 @@ void write_request_head(std::string& out, const http_request& request)
         number(to.port());
     }
     out.append("\r\n").append(request.header_lines);
+    if (proxy && !proxy->authorization().empty()) out.append("Proxy-Authorization: ").append(proxy->authorization().reveal()).append("\r\n");
     if (!names_accept_encoding(request.header_lines)) out.append("Accept-Encoding: identity\r\n");
     // A method that defines a body says that there is none, too (RFC 9110, section 8.6).
     const bool says_length = !request.body.empty() || request.method == "POST" || request.method == "PUT" || request.method == "PATCH";

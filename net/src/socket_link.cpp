@@ -10,6 +10,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -19,7 +20,10 @@
 namespace reagent::inline v0::net_detail {
 namespace {
 
-error_code system_error_of(int e) noexcept { return error_code(e, boost::system::system_category()); }
+error_code system_error_of(int e) noexcept
+{
+    return error_code(e, boost::system::system_category());
+}
 
 class plain_transport final : public transport {
 public:
@@ -71,16 +75,17 @@ public:
         return r;
     }
 
-    bool stale() noexcept override
+    peeked peek() noexcept override
     {
         char byte = 0;
         const ssize_t got = ::recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-        return got >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
+        if (got > 0) return peeked::bytes;
+        return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) ? peeked::quiet : peeked::ended;
     }
 
     awaitable<void> ready(direction d, error_code& ec) override { return link_->ready(d, ec); }
     awaitable<void> ready_either(error_code& ec) override { return link_->ready_either(ec); }
-    void when_ready(direction d, asio::any_completion_handler<void(error_code)> handler) override { link_->when_ready(d, std::move(handler)); }
+    void when_ready(direction d, ready_handler handler) override { link_->when_ready(d, std::move(handler)); }
     void cancel() noexcept override { link_->cancel(); }
 
 private:
@@ -96,12 +101,7 @@ error_code socket_link::begin_connect(const ip_address& to, std::uint16_t port)
     if (fd < 0) return system_error_of(errno);
     const int on = 1;
     ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    error_code ec;
-    descriptor_.assign(fd, ec);
-    if (ec) {
-        ::close(fd);
-        return ec;
-    }
+    if (const error_code ec = adopt(fd)) return ec;
     sockaddr_storage storage{};
     socklen_t size = 0;
     if (to.is_v4()) {
@@ -122,6 +122,22 @@ error_code socket_link::begin_connect(const ip_address& to, std::uint16_t port)
     while (status < 0 && errno == EINTR);
     if (status == 0) return {};
     return errno == EINPROGRESS ? error_code(asio::error::in_progress) : system_error_of(errno);
+}
+
+error_code socket_link::begin_connect_unix(const std::string& path)
+{
+    sockaddr_un to{};
+    to.sun_family = AF_UNIX;
+    if (path.empty() || path.size() > max_path) return system_error_of(ENAMETOOLONG);
+    std::memcpy(to.sun_path, path.data(), path.size());
+    const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) return system_error_of(errno);
+    if (const error_code ec = adopt(fd)) return ec;
+    int status = 0;
+    do status = ::connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof to);
+    while (status < 0 && errno == EINTR);
+    if (status == 0) return {};
+    return errno == EAGAIN ? error_code(asio::error::try_again) : system_error_of(errno);
 }
 
 error_code socket_link::adopt(int fd)
@@ -146,11 +162,6 @@ awaitable<void> socket_link::ready(direction d, error_code& ec)
                                   asio::redirect_error(asio::use_awaitable, ec));
 }
 
-void socket_link::when_ready(direction d, asio::any_completion_handler<void(error_code)> handler)
-{
-    descriptor_.async_wait(d == direction::read ? asio::posix::descriptor_base::wait_read : asio::posix::descriptor_base::wait_write, std::move(handler));
-}
-
 awaitable<void> socket_link::ready_either(error_code& ec)
 {
     auto race = asio::experimental::make_parallel_group(descriptor_.async_wait(asio::posix::descriptor_base::wait_read, asio::deferred),
@@ -159,12 +170,21 @@ awaitable<void> socket_link::ready_either(error_code& ec)
     ec = order[0] == 0 ? read_ec : write_ec;
 }
 
+void socket_link::when_ready(direction d, ready_handler handler)
+{
+    descriptor_.async_wait(d == direction::read ? asio::posix::descriptor_base::wait_read : asio::posix::descriptor_base::wait_write,
+                           std::move(handler));
+}
+
 void socket_link::cancel() noexcept
 {
     error_code ignored;
     descriptor_.cancel(ignored);
 }
 
-std::unique_ptr<transport> make_plain_transport(std::unique_ptr<socket_link> link) { return std::make_unique<plain_transport>(std::move(link)); }
+std::unique_ptr<transport> make_plain_transport(std::unique_ptr<socket_link> link)
+{
+    return std::make_unique<plain_transport>(std::move(link));
+}
 
 }  // namespace reagent::inline v0::net_detail

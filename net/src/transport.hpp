@@ -26,7 +26,12 @@ struct io_result {
     bool more = false;  ///< with `ok` of a read: another try answers at once, though the socket may show nothing
 };
 
-/// A connected byte stream that never blocks: try, and if it would block wait for readiness and try again. One waiter at a time.
+/// What a read would find, without taking it.
+enum class peeked { quiet, bytes, ended };
+
+using ready_handler = asio::any_completion_handler<void(error_code)>;
+
+/// A connected byte stream that never blocks: try, and if it would block wait for readiness and try again. One waiter for each direction at a time.
 /// Destroying it closes it.
 class transport {
 public:
@@ -36,8 +41,9 @@ public:
     virtual io_result try_write(std::string_view a, std::string_view b) = 0;
     /// Goes on with the TLS handshake; `ok` when there is none or it is done.
     virtual io_result handshake() = 0;
+    virtual peeked peek() noexcept = 0;
     /// Whether an idle connection has become useless: closed, or with bytes nobody asked for.
-    virtual bool stale() noexcept = 0;
+    bool stale() noexcept { return peek() != peeked::quiet; }
     /// Tells a TLS peer that we end here, without waiting.
     virtual void farewell() noexcept {}
     /// Words for the last failure; empty when `error` says all.
@@ -46,8 +52,9 @@ public:
     virtual awaitable<void> ready(direction d, error_code& ec) = 0;
     /// As `ready` for whichever of the two directions comes first.
     virtual awaitable<void> ready_either(error_code& ec) = 0;
-    /// Calls `handler` on the executor once `d` may succeed, or with `operation_aborted` after `cancel`. A waiter for each direction at a time.
-    virtual void when_ready(direction d, asio::any_completion_handler<void(error_code)> handler) = 0;
+    /// As `ready` for one who is no coroutine. Called on the executor of the transport unless `handler` has its own.
+    virtual void when_ready(direction d, ready_handler handler) = 0;
+    /// Ends all waits.
     virtual void cancel() noexcept = 0;
 };
 

@@ -41,25 +41,40 @@ private:
     std::filesystem::path path_;
 };
 
-/// A root of our own and the certificates it signed: `good` for 127.0.0.1 and localhost, `expired`, `elsewhere` for another host, `self` signed
-/// by itself, `stranger` signed by a root nobody knows.
+/// A root of our own and the certificates it signed: `good` for 127.0.0.1, localhost and api.test, `expired`, `future`, `weak` (SHA-1), `elsewhere` for
+/// another host, `self` signed by itself, `stranger` signed by a root nobody knows, `client`. Signed by an intermediate: `chained` with it, `lonely` without
+/// it, `reversed` with it behind the root, and `unknown` with an intermediate of the root nobody knows.
 class certificates {
 public:
     certificates()
     {
         run("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout root.key -out root.pem -days 2 -subj '/CN=Test root'");
         run("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout other.key -out other.pem -days 2 -subj '/CN=Other root'");
-        const std::string local = "subjectAltName=DNS:localhost,IP:127.0.0.1";
+        const std::string local = "subjectAltName=DNS:localhost,DNS:api.test,IP:127.0.0.1";
+        const std::string authority = "basicConstraints=critical,CA:TRUE";
         sign("good", local, "root", "-days 2");
         sign("elsewhere", "subjectAltName=DNS:elsewhere.test", "root", "-days 2");
         sign("stranger", local, "other", "-days 2");
-        run("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout self.key -out self.pem -days 2 -subj '/CN=localhost' -addext '" + local + "'");
+        sign("client", "extendedKeyUsage=clientAuth", "root", "-days 2");
+        sign("weak", local, "root", "-days 2 -sha1");
+        sign("inter", authority, "root", "-days 2");
+        sign("lonely", local, "inter", "-days 2");
+        sign("otherinter", authority, "other", "-days 2");
+        sign("unknown", local, "otherinter", "-days 2");
+        run("cat lonely.pem inter.pem >chained.pem && cat lonely.pem root.pem inter.pem >reversed.pem && cat otherinter.pem >>unknown.pem");
+        run("cp lonely.key chained.key && cp lonely.key reversed.key");
+        run("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout self.key -out self.pem -days 2 -subj '/CN=localhost' "
+            "-addext '" +
+            local + "'");
         // `openssl x509` cannot set a past end, `openssl ca` can.
         run("openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout expired.key -out expired.csr -subj '/CN=localhost'");
-        run("mkdir -p ca && : > ca/index.txt && echo 01 > ca/serial && printf '[ca]\\ndefault_ca=d\\n[d]\\ndatabase=ca/index.txt\\nserial=ca/serial\\nnew_certs_dir=ca\\n"
+        run("mkdir -p ca && : > ca/index.txt && echo 01 > ca/serial && printf "
+            "'[ca]\\ndefault_ca=d\\n[d]\\ndatabase=ca/index.txt\\nserial=ca/serial\\nnew_certs_dir=ca\\n"
             "default_md=sha256\\npolicy=p\\nx509_extensions=x\\n[p]\\ncommonName=supplied\\n[x]\\n" +
             local + "\\n' > ca.cnf");
-        run("openssl ca -batch -config ca.cnf -cert root.pem -keyfile root.key -in expired.csr -out expired.pem -startdate 20200101000000Z -enddate 20200102000000Z -notext");
+        const std::string ca = "openssl ca -batch -config ca.cnf -cert root.pem -keyfile root.key -in expired.csr -notext";
+        run(ca + " -out expired.pem -startdate 20200101000000Z -enddate 20200102000000Z && : > ca/index.txt");
+        run(ca + " -out future.pem -startdate 20900101000000Z -enddate 20910101000000Z && cp expired.key future.key");
     }
     std::string pem(const std::string& name) const { return directory_.file(name + ".pem"); }
     std::string key(const std::string& name) const { return directory_.file(name + ".key"); }
@@ -75,7 +90,8 @@ private:
     {
         run("openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout " + name + ".key -out " + name + ".csr -subj '/CN=" + name + "'");
         run("printf '%s' '" + extension + "' > " + name + ".ext");
-        run("openssl x509 -req -in " + name + ".csr -CA " + root + ".pem -CAkey " + root + ".key -CAcreateserial -out " + name + ".pem " + validity + " -extfile " + name + ".ext");
+        run("openssl x509 -req -in " + name + ".csr -CA " + root + ".pem -CAkey " + root + ".key -CAcreateserial -out " + name + ".pem " + validity +
+            " -extfile " + name + ".ext");
     }
     void run(const std::string& command)
     {
@@ -83,6 +99,12 @@ private:
         if (std::system(whole.c_str()) != 0) throw std::runtime_error("failed: " + command);
     }
     scratch_directory directory_;
+};
+
+/// What a server does besides.
+struct tls_extras {
+    std::string client_root = {};   ///< asks the client for a certificate of this root
+    std::string proxy_answer = {};  ///< is a proxy first: reads a request head, gives this answer, and then speaks for the server itself
 };
 
 enum class tls_end {
@@ -96,19 +118,26 @@ enum class tls_end {
 /// Answers the requests in order, the last answer repeated.
 class tls_server {
 public:
-    tls_server(const std::string& certificate, std::string response, tls_end end, int max_version = TLS1_3_VERSION)
-        : tls_server(certificate, std::vector<std::string>{std::move(response)}, end, max_version)
-    {
-    }
-    tls_server(const std::string& certificate, std::vector<std::string> responses, tls_end end, int max_version = TLS1_3_VERSION)
-        : responses_(std::move(responses)), end_(end), context_(SSL_CTX_new(TLS_server_method()))
+    tls_server(const std::string& certificate, std::string response, tls_end end, int max_version = TLS1_3_VERSION, tls_extras extras = {})
+        : tls_server(certificate, std::vector<std::string>{std::move(response)}, end, max_version, std::move(extras))
+    {}
+    tls_server(const std::string& certificate, std::vector<std::string> responses, tls_end end, int max_version = TLS1_3_VERSION,
+               tls_extras extras = {})
+        : responses_(std::move(responses)), extras_(std::move(extras)), end_(end), context_(SSL_CTX_new(TLS_server_method()))
     {
         const certificates& c = certificates::shared();
+        SSL_CTX_set_security_level(context_, 0);  // what is refused, the client refuses
         SSL_CTX_set_min_proto_version(context_, TLS1_VERSION);
         SSL_CTX_set_max_proto_version(context_, max_version);
         if (max_version < TLS1_2_VERSION) SSL_CTX_set_cipher_list(context_, "ALL:@SECLEVEL=0");
-        if (SSL_CTX_use_certificate_chain_file(context_, c.pem(certificate).c_str()) != 1 || SSL_CTX_use_PrivateKey_file(context_, c.key(certificate).c_str(), SSL_FILETYPE_PEM) != 1)
+        if (SSL_CTX_use_certificate_chain_file(context_, c.pem(certificate).c_str()) != 1 ||
+            SSL_CTX_use_PrivateKey_file(context_, c.key(certificate).c_str(), SSL_FILETYPE_PEM) != 1)
             throw std::runtime_error("certificate");
+        if (!extras_.client_root.empty()) {
+            SSL_CTX_load_verify_locations(context_, c.pem(extras_.client_root).c_str(), nullptr);
+            SSL_CTX_set_verify(context_, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+            SSL_CTX_set_session_id_context(context_, reinterpret_cast<const unsigned char*>("t"), 1);
+        }
         listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         sockaddr_in at{};
         at.sin_family = AF_INET;
@@ -135,6 +164,12 @@ public:
     }
     std::uint16_t port() const { return port_; }
     int requests() const { return requests_; }
+    int handshakes() const { return handshakes_; }
+    std::string proxy_request() const
+    {
+        const std::lock_guard lock(mutex_);
+        return proxy_request_;
+    }
     int notified() const { return notified_; }  ///< connections the client ended with close_notify
     std::string server_name() const
     {
@@ -159,7 +194,10 @@ private:
             }
             SSL* ssl = SSL_new(context_);
             SSL_set_fd(ssl, fd);
-            if (SSL_accept(ssl) == 1) talk(ssl);
+            if (be_proxy(fd) && SSL_accept(ssl) == 1) {
+                ++handshakes_;
+                talk(ssl);
+            }
             SSL_free(ssl);
             {
                 const std::lock_guard lock(mutex_);
@@ -168,6 +206,22 @@ private:
             }
             ERR_clear_error();
         }
+    }
+    // Takes the head byte by byte: what follows belongs to TLS.
+    bool be_proxy(int fd)
+    {
+        if (extras_.proxy_answer.empty()) return true;
+        std::string head;
+        char byte = 0;
+        while (head.find("\r\n\r\n") == std::string::npos) {
+            if (::recv(fd, &byte, 1, 0) != 1) return false;
+            head += byte;
+        }
+        {
+            const std::lock_guard lock(mutex_);
+            proxy_request_ = head;
+        }
+        return ::send(fd, extras_.proxy_answer.data(), extras_.proxy_answer.size(), MSG_NOSIGNAL) > 0;
     }
     void talk(SSL* ssl)
     {
@@ -210,13 +264,14 @@ private:
         while (::recv(fd, rest, sizeof rest, 0) > 0) {}
     }
     std::vector<std::string> responses_;
-    std::string name_;
+    tls_extras extras_;
+    std::string name_, proxy_request_;
     mutable std::mutex mutex_;
     tls_end end_;
     SSL_CTX* context_;
     int listener_ = -1;
     int connection_ = -1;
-    std::atomic<int> requests_{0}, notified_{0};
+    std::atomic<int> requests_{0}, notified_{0}, handshakes_{0};
     std::uint16_t port_ = 0;
     std::thread thread_;
 };

@@ -62,23 +62,40 @@ TEST(Tls, ReadsReusesAndEndsProperly)
     EXPECT_EQ(open_descriptors(), before);
 }
 
-TEST(Tls, CertificateProblemsAreNamed)
+TEST(Tls, Case_E9_EveryCertificateProblemHasItsOwnMessage)
 {
     struct row {
         const char* certificate;
         const char* host;
-        const char* words;
+        const char* words;  // null: accepted
     };
-    for (const row& r : {row{"expired", "127.0.0.1", "certificate has expired"}, row{"elsewhere", "127.0.0.1", "IP address mismatch"}, row{"elsewhere", "localhost", "hostname mismatch"},
-                         row{"self", "127.0.0.1", "self-signed certificate"}, row{"stranger", "127.0.0.1", "unable to get local issuer certificate"}}) {
+    const row rows[] = {
+        {"good", "localhost", nullptr},
+        {"chained", "127.0.0.1", nullptr},
+        {"reversed", "127.0.0.1", nullptr},
+        {"expired", "127.0.0.1", "the peer's certificate has expired: it was valid until Jan  2 00:00:00 2020 GMT"},
+        {"future", "127.0.0.1", "the peer's certificate is not yet valid: it will be from Jan  1 00:00:00 2090 GMT"},
+        {"elsewhere", "127.0.0.1", "IP address mismatch: the certificate is for DNS:elsewhere.test"},
+        {"elsewhere", "localhost", "hostname mismatch: the certificate is for DNS:elsewhere.test"},
+        {"self", "127.0.0.1", "a self-signed certificate that is not trusted: \"CN=localhost\""},
+        {"unknown", "127.0.0.1", "the chain leads to a root that is not trusted: \"CN=Other root\""},
+        {"lonely", "127.0.0.1", "the peer sent no intermediate certificate, or the root is not trusted: \"CN=inter\""},
+        {"stranger", "127.0.0.1", "the peer sent no intermediate certificate, or the root is not trusted: \"CN=Other root\""},
+        {"weak", "127.0.0.1", "the peer's certificate is signed with a weak digest: ecdsa-with-SHA1"},
+    };
+    for (const row& r : rows) {
         world w;
         w.options.tls.ca_file = certificates::shared().pem("root");
         const tls_server server(r.certificate, ok, tls_end::keep);
         http_client client = w.client();
         const outcome o = call(w, client, server, r.host);
+        if (!r.words) {
+            EXPECT_EQ(o.text, "200 ok") << r.certificate;
+            continue;
+        }
         EXPECT_EQ(o.code, errc::tls_failed) << r.certificate;
+        EXPECT_NE(o.text.find("TLS: certificate verify failed: "), std::string::npos) << o.text;
         EXPECT_NE(o.text.find(r.words), std::string::npos) << o.text;
-        EXPECT_NE(o.text.find("certificate verify failed"), std::string::npos) << o.text;
         EXPECT_FALSE(o.retryable) << r.certificate;
         EXPECT_EQ(server.requests(), 0);
         EXPECT_EQ(client.stats().open, 0u);
@@ -97,19 +114,127 @@ TEST(Tls, WithoutOurRootTheChainIsRefused)
     EXPECT_EQ(call(trusting_self, trusting_self.client(), self).text, "200 ok");
 }
 
-TEST(Tls, OldProtocolsAreRefused)
+TEST(Tls, Case_E9_OldProtocolsAreRefused)
 {
     world w;
     w.options.tls.ca_file = certificates::shared().pem("root");
     const tls_server old("good", ok, tls_end::keep, TLS1_1_VERSION);
-    EXPECT_EQ(call(w, w.client(), old).code, errc::tls_failed);
+    const outcome o = call(w, w.client(), old);
+    EXPECT_EQ(o.code, errc::tls_failed);
+    EXPECT_NE(o.text.find("the peer speaks no TLS 1.2 or later"), std::string::npos) << o.text;
+    EXPECT_EQ(old.handshakes(), 0);
+    // It is the version: a client that takes the old one gets through.
+    const std::string port = std::to_string(old.port());
+    EXPECT_EQ(std::system(("openssl s_client -tls1_1 -cipher ALL:@SECLEVEL=0 -connect 127.0.0.1:" + port + " </dev/null >/dev/null 2>&1").c_str()),
+              0);
+    for (int i = 0; i < 100'000 && old.handshakes() == 0; ++i) std::this_thread::yield();
+    EXPECT_EQ(old.handshakes(), 1);
     const tls_server twelve("good", ok, tls_end::keep, TLS1_2_VERSION);
     EXPECT_EQ(call(w, w.client(), twelve).text, "200 ok");
 }
 
-TEST(Tls, ACutIsToldFromAnEnd)
+TEST(Tls, SessionsAreResumedForTheSameHostOnly)
 {
-    const std::string until_close = "HTTP/1.1 200 OK\r\n\r\nall of it", chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n";
+    for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+        world w;
+        w.options.tls.ca_file = certificates::shared().pem("root");
+        w.options.max_idle_per_origin = 0;  // each call dials
+        tls_server server("good", ok, tls_end::keep, version), other("good", ok, tls_end::keep, version);
+        http_client client = w.client();
+        EXPECT_EQ(call(w, client, server).text, "200 ok");
+        EXPECT_EQ(client.stats().resumed, 0u);
+        for (std::uint64_t i = 1; i <= 4; ++i) {
+            EXPECT_EQ(call(w, client, server).text, "200 ok");
+            EXPECT_EQ(client.stats().resumed, i);
+        }
+        EXPECT_EQ(call(w, client, server, "localhost").text, "200 ok");
+        EXPECT_EQ(call(w, client, other).text, "200 ok");
+        EXPECT_EQ(client.stats().resumed, 4u);
+        EXPECT_EQ(client.stats().dialed, 7u);
+        http_client stranger = w.client();
+        EXPECT_EQ(call(w, stranger, server).text, "200 ok");
+        EXPECT_EQ(stranger.stats().resumed, 0u);
+    }
+}
+
+TEST(Tls, AClientCertificateIsShownWhenAsked)
+{
+    const certificates& c = certificates::shared();
+    world w;
+    w.options.tls.ca_file = c.pem("root");
+    const tls_server server("good", ok, tls_end::keep, TLS1_2_VERSION, {.client_root = "root"});
+    EXPECT_EQ(call(w, w.client(), server).code, errc::tls_failed);
+    w.options.tls.certificate_file = c.pem("client");
+    w.options.tls.key_file = c.key("client");
+    EXPECT_EQ(call(w, w.client(), server).text, "200 ok");
+}
+
+// A variable of the environment for as long as it lives.
+class variable {
+public:
+    variable(const char* name, const std::string& value) : name_(name) { ::setenv(name, value.c_str(), 1); }
+    variable(const variable&) = delete;
+    variable& operator=(const variable&) = delete;
+    ~variable() { ::unsetenv(name_); }
+
+private:
+    const char* name_;
+};
+
+TEST(Tls, Case_E9_TheEnvironmentNamesTheSystemsStore)
+{
+    const tls_server server("good", ok, tls_end::keep);
+    {
+        world w;
+        const variable file("SSL_CERT_FILE", certificates::shared().pem("root"));
+        EXPECT_EQ(call(w, w.client(), server).text, "200 ok");
+        w.options.tls.system_store = false;
+        EXPECT_EQ(call(w, w.client(), server).code, errc::tls_failed);
+    }
+    {
+        const scratch_directory roots;
+        std::filesystem::copy_file(certificates::shared().pem("root"), roots.file("root.pem"));
+        ASSERT_EQ(std::system(("openssl rehash '" + roots.path() + "' >/dev/null 2>&1").c_str()), 0);
+        world w;
+        const variable directory("SSL_CERT_DIR", "/nowhere:" + roots.path());
+        EXPECT_EQ(call(w, w.client(), server).text, "200 ok");
+    }
+    for (const char* name : {"SSL_CERT_FILE", "SSL_CERT_DIR"}) {
+        world w;
+        const variable wrong(name, "/nowhere/at.all");
+        const outcome o = call(w, w.client(), server);
+        EXPECT_EQ(o.code, errc::invalid_config);
+        EXPECT_TRUE(o.text.starts_with(std::string(name) + ": ")) << o.text;
+    }
+}
+
+TEST(Tls, Case_E8_ATunnelCarriesTlsToTheHostItself)
+{
+    world w;
+    w.options.tls.ca_file = certificates::shared().pem("root");
+    const tls_server server("good", ok, tls_end::keep, TLS1_3_VERSION,
+                            {.proxy_answer = "HTTP/1.1 200 Connection established\r\nContent-Length: 5\r\n\r\n"});
+    w.options.proxies.https("127.0.0.1:" + std::to_string(server.port()));
+    http_client client = w.client();
+    const auto ask = [&](const char* target) {
+        testing::started<std::string> op(w.context, fetch(client, http_request("GET", url::parse_or_throw(target, "url"))));
+        return w.until([&] { return op.done(); }) ? (op.failure() ? message_of(op.failure()) : op.get()) : std::string("did not end");
+    };
+    EXPECT_EQ(ask("https://api.test/"), "200 ok");  // no resolver knows the name
+    EXPECT_EQ(server.proxy_request(), "CONNECT api.test:443 HTTP/1.1\r\nHost: api.test:443\r\n\r\n");
+    EXPECT_EQ(server.server_name(), "api.test");
+    EXPECT_EQ(ask("https://api.test/"), "200 ok");
+    EXPECT_EQ(client.stats().reused, 1u);
+    client.close_idle();
+    // The name is verified, not the proxy's.
+    EXPECT_NE(ask("https://elsewhere.test/").find("hostname mismatch"), std::string::npos);
+    EXPECT_EQ(client.stats().dialed, 1u);
+}
+
+TEST(Tls, Case_E9_ACutIsToldFromAnEnd)
+{
+    const std::string until_close = "HTTP/1.1 200 OK\r\n\r\nall of it",
+                      chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n";
     struct row {
         std::string response;
         tls_end end;
@@ -127,10 +252,9 @@ TEST(Tls, ACutIsToldFromAnEnd)
         const outcome o = call(w, client, server);
         if (r.code == errc{}) EXPECT_EQ(o.text, r.text);
         else EXPECT_EQ(o.code, r.code) << o.text;
+        if (r.code != errc{} && r.end == tls_end::cut) { EXPECT_NE(o.text.find("TLS broke off without close_notify"), std::string::npos) << o.text; }
         // And what the server closed is not used again.
-        if (r.code == errc{}) {
-            EXPECT_EQ(call(w, client, server).text, r.text);
-        }
+        if (r.code == errc{}) { EXPECT_EQ(call(w, client, server).text, r.text); }
     }
 }
 
@@ -167,6 +291,7 @@ TEST(Tls, NotTlsAtAll)
     testing::started<std::string> op(w.context, fetch(client, std::move(r)));
     ASSERT_TRUE(w.until([&] { return op.done(); }));
     EXPECT_EQ(code_of_failure(op.failure()), errc::tls_failed);
+    EXPECT_NE(message_of(op.failure()).find("the peer does not speak TLS"), std::string::npos) << message_of(op.failure());
 }
 
 TEST(Tls, TheHandshakeIsPartOfTheConnectLimit)
@@ -189,7 +314,23 @@ TEST(Tls, BadFilesAreConfigurationErrors)
     const scratch_directory directory;
     const std::string empty = directory.file("empty.pem");
     std::ofstream(empty).close();
-    for (const auto& [file, dir, key] : {std::tuple<std::string, std::string, std::string>{"/nowhere/ca.pem", "", "tls.ca_file"}, {empty, "", "tls.ca_file"}, {"", "/nowhere", "tls.ca_dir"}}) {
+    for (const auto& [certificate, key, words] :
+         {std::tuple<std::string, std::string, std::string>{empty, certificates::shared().key("client"), "tls.certificate_file"},
+          {certificates::shared().pem("client"), certificates::shared().key("good"), "tls.key_file"},
+          {certificates::shared().pem("client"), "", "tls.key_file"}}) {
+        http_client_options options;
+        options.tls.certificate_file = certificate;
+        options.tls.key_file = key;
+        try {
+            const http_client client(context.get_executor(), options);
+            FAIL() << words;
+        } catch (const config_error& e) {
+            EXPECT_TRUE(std::string(e.what()).starts_with(words)) << e.what();
+        }
+    }
+    for (const auto& [file, dir, key] : {std::tuple<std::string, std::string, std::string>{"/nowhere/ca.pem", "", "tls.ca_file"},
+                                         {empty, "", "tls.ca_file"},
+                                         {"", "/nowhere", "tls.ca_dir"}}) {
         http_client_options options;
         options.tls.ca_file = file;
         options.tls.ca_dir = dir;

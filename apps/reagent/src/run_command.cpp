@@ -107,6 +107,7 @@ public:
         const reagent::log_sink log = out.log(a.verbose ? reagent::log_level::debug : a.quiet ? reagent::log_level::error : reagent::log_level::warn);
         reagent::http_client_options http_options;
         http_options.tls.ca_file = a.ca_file;
+        http_options.proxies = reagent::proxy_rules::from_environment();
         reagent::openai_options wire(config.model);
         wire.key(find_key(a, config)).base_url(reagent::url::parse_or_throw(config.base_url, "baseUrl")).log(log);
         const reagent::http_client http(io.get_executor(), std::move(http_options));

@@ -26,6 +26,7 @@ const char* text_of(int value) noexcept
     case errc::resolve_failed: return "the name has no address";
     case errc::connect_failed: return "no address accepted the connection";
     case errc::tls_failed: return "the TLS handshake or certificate check failed";
+    case errc::proxy_refused: return "the proxy refused the connection";
     case errc::transport_failed: return "the connection broke";
     case errc::stream_truncated: return "the answer ended before its end";
     case errc::malformed_response: return "the peer does not speak HTTP/1.1";
@@ -83,7 +84,7 @@ public:
         case condition::timeout:
             return e == errc::deadline || e == errc::connect_timeout || e == errc::first_byte_timeout || e == errc::idle_timeout || e == errc::pool_timeout;
         case condition::unavailable:
-            return e == errc::resolve_failed || e == errc::connect_failed || e == errc::tls_failed || e == errc::transport_failed || e == errc::stream_truncated;
+            return e == errc::resolve_failed || e == errc::connect_failed || e == errc::tls_failed || e == errc::proxy_refused || e == errc::transport_failed || e == errc::stream_truncated;
         case condition::malformed:
             return e == errc::malformed_response || e == errc::bad_encoding || e == errc::headers_too_large || e == errc::body_too_large ||
                    e == errc::event_too_large || e == errc::invalid_json;

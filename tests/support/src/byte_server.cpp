@@ -97,8 +97,8 @@ struct connection {
 }  // namespace
 
 struct byte_server::impl : std::enable_shared_from_this<impl> {
-    impl(any_io_executor ex, std::vector<byte_script> s)
-        : strand(asio::make_strand(ex)), acceptor(strand, tcp::endpoint(asio::ip::address_v4::loopback(), 0)), scripts(std::move(s))
+    impl(any_io_executor ex, std::vector<byte_script> s, const tcp::endpoint& at = tcp::endpoint(asio::ip::address_v4::loopback(), 0))
+        : strand(asio::make_strand(ex)), acceptor(strand, at), scripts(std::move(s))
     {
         if (scripts.empty()) throw std::invalid_argument("byte_server: no script");
         acceptor.non_blocking(true);
@@ -363,6 +363,12 @@ byte_script byte_script::answering(std::string response)
 }
 
 byte_server::byte_server(any_io_executor ex, std::vector<byte_script> scripts) : impl_(std::make_shared<impl>(std::move(ex), std::move(scripts)))
+{
+    impl_->start();
+}
+
+byte_server::byte_server(any_io_executor ex, byte_script script, const std::string& address, std::uint16_t port)
+    : impl_(std::make_shared<impl>(std::move(ex), std::vector<byte_script>{std::move(script)}, tcp::endpoint(asio::ip::make_address(address), port)))
 {
     impl_->start();
 }

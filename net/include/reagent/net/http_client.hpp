@@ -2,23 +2,18 @@
 #include <reagent/base/asio.hpp>
 #include <reagent/base/clock.hpp>
 #include <reagent/net/http_types.hpp>
+#include <reagent/net/proxy.hpp>
 #include <reagent/net/resolver.hpp>
+#include <reagent/net/tls_options.hpp>
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 
 namespace reagent::inline v0 {
-
-class tls_options {
-public:
-    tls_options() = default;
-    std::string ca_file;  ///< PEM bundle used besides the system store; a bad file is a `config_error` at construction
-    std::string ca_dir;
-    bool system_store = true;
-};
 
 class http_client_options {
 public:
@@ -27,8 +22,13 @@ public:
     std::chrono::nanoseconds pool_wait = std::chrono::seconds(10);       ///< longest such wait: errc::pool_timeout
     std::size_t max_idle_per_origin = 64;
     std::chrono::nanoseconds max_idle_age = std::chrono::seconds(20);
+    /// Longest life of a connection; then a new one is dialled, which asks the resolver again: a busy client follows a name that moves.
     std::chrono::nanoseconds max_total_age = std::chrono::seconds(300);
     tls_options tls;
+    http_route route;     ///< of every request that names none itself
+    proxy_rules proxies;  ///< of requests without a route; the environment is not read unless `proxy_rules::from_environment` is put here
+    /// Which addresses may be connected to; empty: all. Asked with what the name led to, before each connection that goes straight to a host.
+    std::function<bool(const ip_address&)> allow_address;
     clock_ptr clock;        ///< null: the system clock
     resolver_ptr resolver;  ///< null: make_system_resolver
 };
@@ -37,6 +37,8 @@ public:
 class http_client_stats {
 public:
     std::uint64_t dialed = 0, reused = 0, stale_dropped = 0, retried = 0, exchanges = 0, pool_waits = 0;
+    std::uint64_t resumed = 0;                                             ///< TLS handshakes that resumed a session
+    std::chrono::nanoseconds pool_wait_total{0}, pool_wait_longest{0};  ///< of the waits for a free connection that have ended
     std::size_t open = 0, idle = 0, waiting = 0;
 };
 
@@ -84,8 +86,8 @@ public:
     /// Connects (or reuses), sends the request, reads the response head (1xx skipped). A reused connection that dies before the first response byte
     /// is replaced once by a fresh one. `request_left`, when given, is set as soon as a byte of the request was handed to the kernel.
     /// Errors: `timeout_error` (`errc::pool_timeout` included); `validation_error` for a request that cannot be written, before any I/O;
-    /// `error(errc::resolve_failed)`; `transport_error(errc::connect_failed | tls_failed | transport_failed | headers_too_large | malformed_response)`, the
-    /// first and third retryable. A status is data, not an error. A deadline already passed fails before any I/O. Lifetimes: the client may die before
+    /// `error(errc::resolve_failed)`; `transport_error(errc::connect_failed | tls_failed | proxy_refused | transport_failed | headers_too_large |
+    /// malformed_response)`, a failed connect and a broken connection retryable. A status is data, not an error. A deadline already passed fails before any I/O. Lifetimes: the client may die before
     /// the call; `request_left` must outlive it. Cancellation: terminal, `operation_aborted`; the connection is closed.
     awaitable<http_exchange> open(http_request request, bool* request_left = nullptr);
     /// Closes idle connections. Exchanges under way are not touched.

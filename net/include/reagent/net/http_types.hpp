@@ -14,6 +14,8 @@
 
 namespace reagent::inline v0 {
 
+class http_route;
+
 /// Header fields in order, names as received; look-up ignores case. Stored in one string, so a head costs two allocations.
 class http_fields {
 public:
@@ -64,6 +66,8 @@ public:
     bool resend = true;
     /// Dial even if an idle connection is there.
     bool fresh = false;
+    /// The way to the host, kept alive by the caller as the header lines are; null: as the client's options say.
+    const http_route* route = nullptr;
 };
 
 class http_head {

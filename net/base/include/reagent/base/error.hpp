@@ -26,6 +26,7 @@ enum class errc {
     resolve_failed,       ///< the name has no address
     connect_failed,       ///< no address accepted the connection
     tls_failed,           ///< the TLS handshake or certificate check failed
+    proxy_refused,        ///< a proxy did not let the connection through
     transport_failed,     ///< the connection broke
     stream_truncated,     ///< the body or stream ended before its end
     malformed_response,   ///< the peer does not speak HTTP/1.1

@@ -110,6 +110,8 @@ public:
     /// The i-th connection plays `scripts[i]`, later ones the last.
     byte_server(any_io_executor ex, std::vector<byte_script> scripts);
     byte_server(any_io_executor ex, byte_script script);
+    /// At another IPv4 address of the loopback and a port of the caller's choice. Throws `boost::system::system_error` when it is taken.
+    byte_server(any_io_executor ex, byte_script script, const std::string& address, std::uint16_t port);
     /// On a thread of its own.
     explicit byte_server(std::vector<byte_script> scripts);
     explicit byte_server(byte_script script);
