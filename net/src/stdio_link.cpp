@@ -102,7 +102,7 @@ awaitable<std::string> stdio_link::obituary_body(std::shared_ptr<impl> self)
     co_await record_outcome<void>(std::move(end), &exit);
     if (!self->process) co_return "the link was abandoned";
     const exit_status status = self->process->status();
-    std::string words = status.text();
+    std::string words = (status.how() == exit_status::kind::killed ? "was " : "") + status.text();
     if (status.how() == exit_status::kind::running) words = self->at_end ? "closed its output" : "is still running";
     std::string tail = self->process->error_tail();
     if (tail.size() > 4 * quoted_errors) tail.erase(0, tail.size() - 4 * quoted_errors);

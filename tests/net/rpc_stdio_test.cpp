@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <deque>
 
 namespace {
 namespace rpc_stdio_test {
@@ -84,7 +85,7 @@ public:
     {
         rpc_call c(std::move(method), std::move(params));
         c.timeout = timeout;
-        rpc_reply reply;
+        rpc_reply& reply = replies.emplace_back();
         rt::complete(io, keep_reply(peer->call(std::move(c)), &reply));
         return reply;
     }
@@ -93,6 +94,7 @@ public:
         const rpc_reply reply = call("echo", json::object().set("text", std::move(text)));
         return reply.status == rpc_status::result ? reply.result["text"].dump() : reply.why;
     }
+    std::deque<rpc_reply> replies;  // outlive a call that a failed test leaves behind
     asio::io_context io;
     stdio_link* link;
     std::unique_ptr<json_rpc_peer> peer;
@@ -123,7 +125,7 @@ TEST(RpcStdio, Case_D4_AServerThatDiesDuringACall)
     ::kill(s.link->process().id(), SIGKILL);
     ASSERT_TRUE(rt::run_until(s.io, [&] { return first.done() && second.done(); }));
     EXPECT_EQ(one.status, rpc_status::disconnected);
-    EXPECT_EQ(one.why, "[rpc] the peer killed (SIGKILL): " + std::string(490, 'e') + "last words");
+    EXPECT_EQ(one.why, "[rpc] the peer was killed (SIGKILL): " + std::string(490, 'e') + "last words");
     EXPECT_EQ(two.why, one.why);
     EXPECT_EQ(s.call("echo").why, one.why) << "later calls fail at once";
 }
@@ -210,7 +212,7 @@ TEST(RpcStdio, Case_D12_AServerThatLeavesWithoutReading)
     ::sigaction(SIGPIPE, &handle, &before);
     const rt::signal_snapshot signals = rt::signal_snapshot::take();
     {
-        session s(shell("exec 0<&-; exec sleep 0.05"));
+        session s(shell("exec 0<&-; exec sleep 1000"));
         rpc_reply reply;
         do reply = s.call("echo", json::object().set("text", std::string(100'000, 'x')), 20ms);
         while (reply.status == rpc_status::timed_out);

@@ -114,15 +114,15 @@ TEST(MockServer, EchoesWithoutFixturesAndServesItsOtherPaths)
     EXPECT_EQ(j["id"], json("chatcmpl-mock-1"));
     EXPECT_EQ(j["model"], json("m"));
     EXPECT_GT(j["usage"]["prompt_tokens"].get_uint64(), 0u);
-    EXPECT_EQ(ask(server, "GET /health HTTP/1.1\r\n\r\n").status, 200);
-    EXPECT_EQ(ask(server, "GET /v1/models HTTP/1.1\r\n\r\n").parsed()["data"][0]["id"], json("mock"));
-    EXPECT_EQ(ask(server, "GET /v2 HTTP/1.1\r\n\r\n").parsed()["error"]["code"], json("unknown_url"));
-    EXPECT_EQ(ask(server, "GET /v1/chat/completions HTTP/1.1\r\n\r\n").status, 405);
+    EXPECT_EQ(ask(server, "GET /health HTTP/1.1\r\nHost: mock\r\n\r\n").status, 200);
+    EXPECT_EQ(ask(server, "GET /v1/models HTTP/1.1\r\nHost: mock\r\n\r\n").parsed()["data"][0]["id"], json("mock"));
+    EXPECT_EQ(ask(server, "GET /v2 HTTP/1.1\r\nHost: mock\r\n\r\n").parsed()["error"]["code"], json("unknown_url"));
+    EXPECT_EQ(ask(server, "GET /v1/chat/completions HTTP/1.1\r\nHost: mock\r\n\r\n").status, 405);
     EXPECT_EQ(ask(server, post("{]")).parsed()["error"]["message"], json("the body is not JSON at byte 1"));
     EXPECT_EQ(ask(server, "nonsense\r\n\r\n").status, 400);
     EXPECT_EQ(ask(server, "GET / HTTP/1.1\r\nX: " + std::string(70'000, 'x')).status, 431);
-    EXPECT_EQ(ask(server, "POST / HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n").status, 413);
-    EXPECT_EQ(ask(server, "GET /__stats HTTP/1.1\r\n\r\n").parsed()["requests"].get_uint64(), 2u);
+    EXPECT_EQ(ask(server, "POST / HTTP/1.1\r\nHost: mock\r\nContent-Length: 99999999999\r\n\r\n").status, 413);
+    EXPECT_EQ(ask(server, "GET /__stats HTTP/1.1\r\nHost: mock\r\n\r\n").parsed()["requests"].get_uint64(), 2u);
 }
 
 TEST(MockServer, TheFirstFixtureThatMatchesAnswers)
@@ -197,7 +197,7 @@ TEST(MockServer, KeepsConnectionsAndServesPipelinedChunkedAndExpectingClients)
     EXPECT_NE(client.response().find("You said: one"), std::string::npos);
     EXPECT_NE(client.response().find("You said: two"), std::string::npos);
     const std::string body = chat_body("three");
-    client.write("POST /v1/chat/completions HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n");
+    client.write("POST /v1/chat/completions HTTP/1.1\r\nHost: mock\r\nTransfer-Encoding: chunked\r\n\r\n");
     for (const char c : body) client.write(std::string("1\r\n") + c + "\r\n");
     client.write("0\r\n\r\n");
     EXPECT_NE(client.response().find("You said: three"), std::string::npos);
@@ -388,8 +388,8 @@ TEST(MockServer, TheJournalTellsWhatWasSentAndHidesCredentials)
     auto server = std::make_unique<mock_server>(std::move(o));
     const std::string body = chat_body("hi");
     ask(*server, post(body));
-    ask(*server, "GET /nothing HTTP/1.1\r\nX-Test: yes\r\n\r\n");
-    const answer lines = ask(*server, "GET /__journal HTTP/1.1\r\n\r\n");
+    ask(*server, "GET /nothing HTTP/1.1\r\nHost: mock\r\nX-Test: yes\r\n\r\n");
+    const answer lines = ask(*server, "GET /__journal HTTP/1.1\r\nHost: mock\r\n\r\n");
     EXPECT_NE(lines.head.find("application/x-ndjson"), std::string::npos);
     EXPECT_EQ(lines.body.find("hidden"), std::string::npos);
     const std::size_t end = lines.body.find('\n');

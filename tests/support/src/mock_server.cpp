@@ -12,73 +12,48 @@
 
 namespace reagent::inline v0::testing {
 
-using asio::ip::tcp;
+namespace {
+
+http_server_options server_options(const mock_options& o, const std::shared_ptr<testing_detail::mock_shared>& shared)
+{
+    http_server_options s;
+    s.port = o.port_;
+    s.backlog = 16'384;
+    s.clock = shared->clock;
+    s.limits.max_body = o.max_body_;
+    // Clients of tests are slow on purpose.
+    s.limits.head = s.limits.body_idle = s.limits.write_idle = s.limits.keep_alive = std::chrono::nanoseconds(0);
+    s.on_connection = [shared] { shared->ledger.connected(); };
+    s.refusal = [](unsigned, std::string_view text) {
+        return std::pair<std::string, std::string>("application/json", testing_detail::error_body(text, "invalid_request_error", "bad_request"));
+    };
+    return s;
+}
+
+}  // namespace
 
 struct mock_server::impl : std::enable_shared_from_this<impl> {
-    impl(any_io_executor ex, mock_options o) : shared(std::make_shared<testing_detail::mock_shared>(ex, std::move(o))), acceptor(ex)
+    impl(any_io_executor ex, mock_options o)
+        : shared(std::make_shared<testing_detail::mock_shared>(ex, std::move(o))), server(ex, server_options(shared->options, shared)), port(server.port())
     {
-        const tcp::endpoint where(asio::ip::address_v4::loopback(), shared->options.port_);
-        error_code ec;
-        acceptor.open(where.protocol(), ec);
-        if (!ec) acceptor.set_option(asio::socket_base::reuse_address(true), ec);
-        if (!ec) acceptor.bind(where, ec);
-        if (!ec) acceptor.listen(backlog, ec);
-        if (!ec) acceptor.non_blocking(true, ec);
-        if (ec) throw error(ec, "cannot listen on 127.0.0.1:" + std::to_string(shared->options.port_) + ": " + ec.message());
-        port = acceptor.local_endpoint().port();
-        retry_timer = shared->clock->make_timer(ex, [this] { wait(); });
-    }
-
-    static constexpr int backlog = 16'384;
-
-    void wait()
-    {
-        acceptor.async_wait(tcp::acceptor::wait_read, [self = shared_from_this()](error_code ec) {
-            if (!ec && !self->stopped) self->accept();
+        server.fallback([s = shared](server_request&& request, http_responder responder) {
+            const std::uint64_t number = ++s->sessions;
+            const auto session = std::make_shared<testing_detail::mock_session>(s, responder.take_raw(), number);
+            s->live.emplace(number, session);
+            session->handle(std::move(request));
         });
-    }
-
-    void accept()
-    {
-        // A bounded bite, so that a storm of connections does not starve the open ones.
-        constexpr int bite = 256;
-        for (int i = 0; i < bite; ++i) {
-            error_code ec;
-            tcp::socket socket = acceptor.accept(ec);
-            if (ec == asio::error::would_block) break;
-            if (ec == asio::error::connection_aborted) continue;
-            if (ec) {  // out of descriptors: look again when some may have been freed
-                retry_timer->arm(shared->clock->now() + std::chrono::milliseconds(50));
-                return;
-            }
-            socket.non_blocking(true, ec);
-            socket.set_option(tcp::no_delay(true), ec);
-            const std::uint64_t number = ++connections;
-            auto session = std::make_shared<testing_detail::mock_session>(shared, std::move(socket), number);
-            shared->live.emplace(number, session);
-            shared->ledger.connected();
-            session->start();
-        }
-        wait();
     }
 
     void stop()
     {
-        if (stopped) return;
-        stopped = true;
-        error_code ignored;
-        acceptor.close(ignored);
-        retry_timer->disarm();
         const auto sessions = shared->live;
         for (const auto& [number, session] : sessions) session->finish("stopped");
+        server.stop();
     }
 
     std::shared_ptr<testing_detail::mock_shared> shared;
-    tcp::acceptor acceptor;
-    std::unique_ptr<clock_timer> retry_timer;  // guards against spinning on a failed accept
+    http_server server;
     std::uint16_t port = 0;
-    std::uint64_t connections = 0;
-    bool stopped = false;
 };
 
 struct mock_server::own_thread {
@@ -87,15 +62,11 @@ struct mock_server::own_thread {
     std::thread thread;
 };
 
-mock_server::mock_server(any_io_executor ex, mock_options options) : impl_(std::make_shared<impl>(std::move(ex), std::move(options)))
-{
-    impl_->wait();
-}
+mock_server::mock_server(any_io_executor ex, mock_options options) : impl_(std::make_shared<impl>(std::move(ex), std::move(options))) {}
 
 mock_server::mock_server(mock_options options) : thread_(std::make_unique<own_thread>())
 {
     impl_ = std::make_shared<impl>(thread_->context.get_executor(), std::move(options));
-    impl_->wait();
     thread_->thread = std::thread([context = &thread_->context] { context->run(); });
 }
 

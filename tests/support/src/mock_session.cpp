@@ -2,14 +2,11 @@
 
 #include <boost/asio/post.hpp>
 
-#include <cerrno>
-#include <sys/socket.h>
+#include <algorithm>
 
 namespace reagent::inline v0::testing_detail {
 
 namespace {
-
-constexpr std::size_t scratch_size = std::size_t{64} << 10;
 
 std::uint64_t mixed(std::uint64_t x)
 {
@@ -36,7 +33,6 @@ mock_shared::mock_shared(any_io_executor executor, testing::mock_options o)
       clock(options.clock_ ? options.clock_ : clock::system()),
       started(clock->now()),
       ledger(options.input_rate_, options.output_rate_, options.max_journal_, options.max_journal_bytes_),
-      scratch(scratch_size, '\0'),
       held(options.fixtures_.size()),
       faulted(options.fixtures_.size())
 {
@@ -84,86 +80,19 @@ void mock_shared::reap()
     for (const auto& session : gone) session->finish("client_fin");
 }
 
-mock_session::mock_session(std::shared_ptr<mock_shared> shared, boost::asio::ip::tcp::socket socket, std::uint64_t number)
-    : shared_(std::move(shared)), socket_(std::move(socket)), number_(number), reader_(shared_->options.max_body_)
+mock_session::mock_session(std::shared_ptr<mock_shared> shared, raw_wire wire, std::uint64_t number)
+    : shared_(std::move(shared)), wire_(std::move(wire)), number_(number)
 {
 }
 
-bool mock_session::abandoned()
-{
-    if (!busy_ || !chat_ || closed_) return false;
-    char byte = 0;
-    const ssize_t n = ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    // A client that closes with bytes of the answer unread leaves a reset instead of an end.
-    return n == 0 || (n < 0 && errno == ECONNRESET);
-}
+bool mock_session::abandoned() const { return chat_ && !over_ && wire_.peer_gone(); }
 
-void mock_session::wait_read()
+void mock_session::handle(server_request&& request)
 {
-    socket_.async_wait(boost::asio::ip::tcp::socket::wait_read, [self = shared_from_this()](error_code ec) {
-        if (!ec && !self->closed_) self->on_readable();
+    wire_.on_peer_end([weak = weak_from_this()](peer_end how) {
+        if (const auto self = weak.lock()) self->finish(how == peer_end::fin ? "client_fin" : how == peer_end::reset ? "client_rst" : "stopped");
     });
-}
-
-void mock_session::on_readable()
-{
-    for (;;) {
-        error_code ec;
-        const std::size_t n = socket_.read_some(asio::buffer(shared_->scratch), ec);
-        if (ec == asio::error::would_block) break;
-        if (ec) {
-            finish(ec == asio::error::eof ? "client_fin" : "client_rst");
-            return;
-        }
-        if (!draining_) reader_.append(std::string_view(shared_->scratch).substr(0, n));
-        if (reader_.buffered() > shared_->options.max_body_ + 2 * mock_request_reader::max_head) {
-            finish("closed");
-            return;
-        }
-        if (n < shared_->scratch.size()) break;
-    }
-    if (!busy_ && !draining_) run();
-    if (!closed_) wait_read();
-}
-
-void mock_session::run()
-{
-    running_ = true;
-    while (!busy_ && !closed_ && !draining_) {
-        using state = mock_request_reader::state;
-        mock_request request;
-        const state s = reader_.next(request);
-        if (s == state::need_more) break;
-        switch (s) {
-            case state::ready: handle(std::move(request)); break;
-            case state::wants_continue: {
-                // A few bytes on an idle socket: they fit its buffer.
-                error_code ec;
-                socket_.write_some(asio::buffer(std::string_view("HTTP/1.1 100 Continue\r\n\r\n")), ec);
-                break;
-            }
-            case state::head_too_large: refuse(431, "the request head is larger than 64 KiB"); break;
-            case state::body_too_large: refuse(413, "the request body is larger than this server takes"); break;
-            default: refuse(400, "this is not an HTTP/1.1 request"); break;
-        }
-    }
-    running_ = false;
-}
-
-void mock_session::refuse(int status, std::string_view message)
-{
-    entry_.reset();
-    chat_ = false;
-    answer_plan p = plan_error(status, message, "invalid_request_error", "bad_request", false);
-    p.end = plan_end::close;
-    begin(std::move(p), {}, {});
-}
-
-void mock_session::handle(mock_request request)
-{
-    entry_.reset();
-    chat_ = false;
-    const std::string path = request.target.substr(0, request.target.find('?'));
+    const std::string path(request.path());
     const bool get = request.method == "GET";
     answer_plan p;
     if (path == "/health" && get) {
@@ -177,12 +106,17 @@ void mock_session::handle(mock_request request)
     } else {
         entry_ = std::make_shared<mock_entry>();
         entry_->sequence = shared_->ledger.next_sequence();
-        entry_->connection = number_;
+        entry_->connection = request.connection;
         entry_->arrival_ms = shared_->ms_since_start();
         entry_->method = request.method;
         entry_->path = path;
-        for (auto& [name, value] : request.headers) entry_->headers.emplace_back(name, is_credential(name) ? "***" : value);
-        if (path == "/v1/chat/completions" && request.method == "POST") return chat(request, entry_);
+        for (std::size_t i = 0; i < request.fields.size(); ++i) {
+            std::string name(request.fields[i].first);
+            for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+            const bool secret = is_credential(name);
+            entry_->headers.emplace_back(std::move(name), secret ? "***" : request.fields[i].second);
+        }
+        if (path == "/v1/chat/completions" && request.method == "POST") return chat(request);
         if (path == "/v1/models" && get) {
             json data = json::array();
             std::vector<std::string> names = {"mock"};
@@ -206,11 +140,12 @@ void mock_session::handle(mock_request request)
     begin(std::move(p), {}, {});
 }
 
-void mock_session::chat(mock_request& request, const std::shared_ptr<mock_entry>& entry)
+void mock_session::chat(server_request& request)
 {
     const testing::mock_options& o = shared_->options;
     chat_facts facts;
     const std::string complaint = read_chat(request.body, facts);
+    const std::shared_ptr<mock_entry>& entry = entry_;
     entry->worst_input = request.body.size();
     entry->worst_output = facts.max_tokens != 0 ? facts.max_tokens : o.default_max_tokens_;
     entry->model = facts.model;
@@ -254,10 +189,9 @@ void mock_session::begin(answer_plan plan, std::chrono::milliseconds latency, st
     gap_ = gap;
     sent_ = 0;
     piece_ = 0;
-    busy_ = true;
     if ((latency.count() > 0 || gap.count() > 0) && !pace_timer_) {
         pace_timer_ = shared_->clock->make_timer(shared_->ex, [weak = weak_from_this()] {
-            if (const auto self = weak.lock(); self && !self->closed_) self->pump();
+            if (const auto self = weak.lock(); self && !self->over_) self->pump();
         });
     }
     if (latency.count() > 0) {
@@ -275,7 +209,7 @@ bool mock_session::pause_after(std::size_t written_to)
             pace_timer_->arm(shared_->clock->now() + gap_);
         } else {
             asio::post(shared_->ex, [self = shared_from_this()] {
-                if (!self->closed_) self->pump();
+                if (!self->over_) self->pump();
             });
         }
         return true;
@@ -290,15 +224,15 @@ void mock_session::pump()
 {
     while (sent_ < plan_.bytes.size()) {
         const std::size_t target = plan_.trickle ? sent_ + 1 : gap_.count() > 0 ? plan_.pieces[piece_] : plan_.bytes.size();
-        error_code ec;
-        const std::size_t n = socket_.write_some(asio::buffer(plan_.bytes.data() + sent_, target - sent_), ec);
-        if (ec == asio::error::would_block) {
-            socket_.async_wait(boost::asio::ip::tcp::socket::wait_write, [self = shared_from_this()](error_code e) {
-                if (!e && !self->closed_) self->pump();
+        std::size_t n = 0;
+        const raw_wire::status status = wire_.try_write(std::string_view(plan_.bytes).substr(sent_, target - sent_), n);
+        if (status == raw_wire::status::would_block) {
+            wire_.when_writable([self = shared_from_this()] {
+                if (!self->over_) self->pump();
             });
             return;
         }
-        if (ec) {
+        if (status == raw_wire::status::gone) {
             finish("client_rst");
             return;
         }
@@ -313,24 +247,21 @@ void mock_session::answered()
     switch (plan_.end) {
         case plan_end::stall: return;
         case plan_end::reset: finish("reset", true); return;
-        case plan_end::close: {
+        case plan_end::close:
             settle(plan_.full_size > sent_ ? "closed" : "complete");
-            // Our end first, the socket when the client has closed too: bytes of it still unread would turn the close into a reset.
-            draining_ = true;
-            error_code ignored;
-            socket_.shutdown(boost::asio::ip::tcp::socket::shutdown_send, ignored);
-            return;
-        }
-        case plan_end::keep: break;
+            wire_.close();
+            break;
+        case plan_end::keep:
+            settle("complete");
+            wire_.done();
+            break;
     }
-    settle("complete");
-    if (!running_) run();
+    leave();
 }
 
 void mock_session::settle(const char* how)
 {
-    if (!busy_) return;
-    busy_ = false;
+    over_ = true;
     if (entry_) {
         // Of an answer that was cut, the part that went out counts; its input was read in any case.
         const std::size_t full = std::max(plan_.full_size, plan_.bytes.size());
@@ -345,14 +276,17 @@ void mock_session::settle(const char* how)
 
 void mock_session::finish(const char* how, bool with_reset)
 {
-    if (closed_) return;
-    const auto self = shared_from_this();  // the map below may hold the last reference
-    closed_ = true;
+    if (over_) return;
+    const auto self = shared_from_this();  // the map may hold the last reference
     settle(how);
+    if (with_reset) wire_.reset();
+    else wire_.close();
+    leave();
+}
+
+void mock_session::leave()
+{
     if (pace_timer_) pace_timer_->disarm();
-    error_code ignored;
-    if (with_reset) socket_.set_option(asio::socket_base::linger(true, 0), ignored);
-    socket_.close(ignored);
     shared_->live.erase(number_);
 }
 

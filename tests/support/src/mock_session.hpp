@@ -1,12 +1,10 @@
-/// One connection of the mock, and what all of them share. Everything runs on one thread.
+/// One request of the mock and its answer, and what all of them share. Everything runs on one thread.
 #pragma once
-#include "mock_http.hpp"
 #include "mock_ledger.hpp"
 #include "mock_wire.hpp"
 
+#include <reagent/net/http_server.hpp>
 #include <reagent/testing/mock_server.hpp>
-
-#include <boost/asio/ip/tcp.hpp>
 
 #include <optional>
 #include <unordered_map>
@@ -15,7 +13,7 @@ namespace reagent::inline v0::testing_detail {
 
 class mock_session;
 
-/// What sessions share: fixtures with their counters, the books, the scratch buffer of all reads.
+/// What sessions share: fixtures with their counters, and the books.
 struct mock_shared {
     mock_shared(any_io_executor executor, testing::mock_options o);
     any_io_executor ex;
@@ -23,9 +21,9 @@ struct mock_shared {
     clock_ptr clock;
     steady_time started;
     mock_ledger ledger;
-    std::string scratch;
     std::vector<std::uint64_t> held, faulted;  ///< by fixture: how often it has held, and how often its fault was played
-    std::unordered_map<std::uint64_t, std::shared_ptr<mock_session>> live;
+    std::unordered_map<std::uint64_t, std::shared_ptr<mock_session>> live;  ///< by number of the session
+    std::uint64_t sessions = 0;
 
     double ms_since_start() const;
     /// The first fixture that holds, or -1. Counts.
@@ -37,40 +35,32 @@ struct mock_shared {
 
 class mock_session : public std::enable_shared_from_this<mock_session> {
 public:
-    mock_session(std::shared_ptr<mock_shared> shared, boost::asio::ip::tcp::socket socket, std::uint64_t number);
-    void start() { wait_read(); }
-    /// Whether a request is open whose client has closed.
-    bool abandoned();
-    /// Ends the open request under that name and closes.
+    mock_session(std::shared_ptr<mock_shared> shared, raw_wire wire, std::uint64_t number);
+    void handle(server_request&& request);
+    /// Whether this is a chat whose client has closed.
+    bool abandoned() const;
+    /// Ends it under that name, and the connection.
     void finish(const char* how, bool with_reset = false);
 
 private:
-    void wait_read();
-    void on_readable();
-    void run();
-    void refuse(int status, std::string_view message);
-    void handle(mock_request request);
-    void chat(mock_request& request, const std::shared_ptr<mock_entry>& entry);
+    void chat(server_request& request);
     void begin(answer_plan plan, std::chrono::milliseconds latency, std::chrono::milliseconds gap);
     void pump();
     bool pause_after(std::size_t written_to);
     void answered();
     void settle(const char* how);
+    void leave();
 
     std::shared_ptr<mock_shared> shared_;
-    boost::asio::ip::tcp::socket socket_;
+    raw_wire wire_;
     std::uint64_t number_;
-    mock_request_reader reader_;
     std::unique_ptr<clock_timer> pace_timer_;
     std::chrono::milliseconds gap_{0};
     answer_plan plan_;
     std::size_t sent_ = 0, piece_ = 0;
-    std::shared_ptr<mock_entry> entry_;  // of the open request, null for one that is not journalled
+    std::shared_ptr<mock_entry> entry_;  // null for a request that is not journalled
     bool chat_ = false;
-    bool busy_ = false;      // an answer is under way
-    bool running_ = false;   // inside run()
-    bool draining_ = false;  // our side is shut down; what still comes is dropped
-    bool closed_ = false;
+    bool over_ = false;
 };
 
 }  // namespace reagent::inline v0::testing_detail

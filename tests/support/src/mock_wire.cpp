@@ -1,6 +1,6 @@
 #include "mock_wire.hpp"
 
-#include "mock_http.hpp"
+#include "http_reason.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,6 +9,17 @@
 namespace reagent::inline v0::testing_detail {
 
 namespace {
+
+// `HTTP/1.1 <status> <reason>` and what every answer of the mock has, without the blank line.
+std::string mock_head(int status, std::string_view content_type, bool keep_alive)
+{
+    std::string out = "HTTP/1.1 " + std::to_string(status) + ' ' + std::string(http_reason(status)) + "\r\nContent-Type: ";
+    out += content_type;
+    out += "\r\n";
+    if (!keep_alive) out += "Connection: close\r\n";
+    return out;
+}
+
 
 using testing::mock_tool_call;
 using testing::mock_usage;
@@ -277,11 +288,16 @@ answer_plan plan_body(int status, std::string_view content_type, std::string_vie
     return p;
 }
 
-answer_plan plan_error(int status, std::string_view message, std::string_view type, std::string_view code, bool keep_alive, std::uint64_t retry_after_s)
+std::string error_body(std::string_view message, std::string_view type, std::string_view code)
 {
     json e = json::object();
     e.set("message", message).set("type", type).set("code", code.empty() ? json() : json(code));
-    const std::string body = json::object().set("error", std::move(e)).dump();
+    return json::object().set("error", std::move(e)).dump();
+}
+
+answer_plan plan_error(int status, std::string_view message, std::string_view type, std::string_view code, bool keep_alive, std::uint64_t retry_after_s)
+{
+    const std::string body = error_body(message, type, code);
     answer_plan p;
     p.status = status;
     p.bytes = mock_head(status, "application/json", keep_alive);

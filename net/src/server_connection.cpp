@@ -1,0 +1,325 @@
+#include "server_connection.hpp"
+
+#include "parking.hpp"
+#include "server_state.hpp"
+
+#include <boost/asio/post.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <sys/socket.h>
+
+namespace reagent::inline v0::net_detail {
+namespace {
+
+constexpr std::size_t read_size = 64 * 1024;
+constexpr std::size_t most_dropped = 256 * 1024;   // of a client that goes on sending after we have closed our side
+constexpr std::size_t body_reserved = 256 * 1024;  // what a mere Content-Length is believed
+constexpr int most_reads = 16;                     // of one connection before another has its turn
+
+}  // namespace
+
+server_connection::server_connection(std::shared_ptr<server_state> state, std::unique_ptr<transport> wire, int fd, const ip_address& peer,
+                                     bool has_peer, std::uint64_t number)
+    : state_(std::move(state)), wire_(std::move(wire)), number_(number), peer_(peer), fd_(fd), has_peer_(has_peer)
+{}
+
+void server_connection::start()
+{
+    enter(stage::fresh);
+    wait_read(direction::read);
+}
+
+// ---- limits
+
+std::chrono::nanoseconds server_connection::limit() const noexcept
+{
+    const http_server_limits& l = state_->options.limits;
+    switch (stage_) {
+    case stage::fresh:
+    case stage::head: return l.head;
+    case stage::idle: return l.keep_alive;
+    case stage::body: return l.body_idle;
+    case stage::answering: return waits_write_ && mode_ != mode::raw ? l.write_idle : std::chrono::nanoseconds(0);
+    case stage::lingering: return l.linger;
+    case stage::closed: break;
+    }
+    return std::chrono::nanoseconds(0);
+}
+
+void server_connection::enter(stage s)
+{
+    stage_ = s;
+    since_ = state_->clock->now();
+    arm();
+}
+
+// A place in the queue for a later time is left as it is when that time is not too late: it looks again then.
+void server_connection::arm()
+{
+    const std::chrono::nanoseconds l = limit();
+    if (l.count() == 0) return;
+    const steady_time when = since_ + l;
+    if (!linked() || linked_for() > when) state_->deadlines.link(*this, when);
+}
+
+steady_time server_connection::on_deadline(steady_time now)
+{
+    const auto self = shared_from_this();
+    if (closed()) return steady_time::max();
+    const std::chrono::nanoseconds l = limit();
+    if (l.count() == 0) return steady_time::max();
+    if (since_ + l > now) return since_ + l;
+    if (stage_ != stage::idle && stage_ != stage::lingering) ++state_->stats.timed_out;
+    switch (stage_) {
+    case stage::head: refuse(408, "the request head took too long", {}, 0, false); break;
+    case stage::body: refuse(408, "the request body took too long", {}, 0, false); break;
+    case stage::answering: finish(peer_end::stopped, true); break;
+    default: finish(peer_end::stopped, false); break;
+    }
+    return steady_time::max();
+}
+
+// ---- reading
+
+void server_connection::wait_read(direction d)
+{
+    if (waits_read_ || closed()) return;
+    waits_read_ = true;
+    wire_->when_ready(d, [self = shared_from_this()](error_code ec) {
+        self->waits_read_ = false;
+        if (!ec && !self->closed()) self->on_readable();
+    });
+}
+
+void server_connection::on_readable()
+{
+    const auto self = shared_from_this();
+    const std::shared_ptr<server_state> state = state_;
+    direction wanted = direction::read;
+    for (int i = 0; i < most_reads; ++i) {
+        const bool parsing = stage_ != stage::answering && stage_ != stage::lingering;
+        const std::size_t front = parsing ? in_.size() : 0;
+        char* to = state->scratch.data();
+        if (front > 0) std::memcpy(to, in_.data(), front);
+        const io_result r = wire_->try_read(to + front, read_size);
+        if (r.status == io_status::would_block) {
+            wanted = r.wanted;
+            break;
+        }
+        if (r.status != io_status::ok) {
+            finish(r.status == io_status::closed ? peer_end::fin : peer_end::reset, false);
+            return;
+        }
+        if (stage_ == stage::lingering) {
+            dropped_ += r.bytes;
+            if (dropped_ > most_dropped) finish(peer_end::stopped, false);
+        } else if (parsing) {
+            in_.clear();
+            if (idle()) pipelined_ = 0;
+            parse(front + r.bytes);
+        } else {
+            keep_pipelined({to, r.bytes});
+        }
+        if (closed()) return;
+        if (r.bytes < read_size && !r.more) break;
+    }
+    wait_read(wanted);
+}
+
+// A second request behind one that is being answered. Not reading it would also hide the end of the client.
+void server_connection::keep_pipelined(std::string_view bytes)
+{
+    if (!keep_) return;
+    if (in_.size() + bytes.size() <= state_->options.limits.max_pipelined_bytes) {
+        in_.append(bytes);
+        return;
+    }
+    keep_ = false;
+    in_ = std::string();
+}
+
+void server_connection::resume()
+{
+    if (closed() || running_ || stage_ != stage::idle || in_.empty()) return;
+    const std::size_t n = in_.size();
+    std::memcpy(state_->scratch.data(), in_.data(), n);
+    in_.clear();
+    ++pipelined_;
+    parse(n);
+}
+
+// Reads what stands in the scratch buffer, and goes on with what is left of it as long as requests are answered at once. A handler may make another
+// connection use that buffer, so nothing is left in it while one runs.
+void server_connection::parse(std::size_t n)
+{
+    const std::shared_ptr<server_state> state = state_;
+    running_ = true;
+    for (;;) {
+        if (!request_) request_ = state->lend();
+        request_reader& reader = request_->reader;
+        char* data = state->scratch.data();
+        const bool had_head = reader.head_done();
+        const request_reader::outcome o = reader.feed(data, n);
+        if (reader.failed()) {
+            refuse(reader.status(), reader.failure_text(), {}, 0, false);
+            break;
+        }
+        if (o.body_size > 0) {
+            if (request_->body.empty() && reader.content_length())
+                request_->body.reserve(std::min<std::size_t>(static_cast<std::size_t>(*reader.content_length()), body_reserved));
+            request_->body.append(data + o.body_at, o.body_size);
+        }
+        in_.assign(data + o.consumed, n - o.consumed);
+        const bool passed = had_head || !reader.head_done() || on_head();
+        if (passed && !reader.done()) {
+            if (reader.head_done()) enter(stage::body);
+            else if (!in_.empty() && stage_ != stage::head) enter(stage::head);
+            break;
+        }
+        if (passed) dispatch();
+        if (stage_ != stage::idle || in_.empty()) break;
+        n = in_.size();
+        std::memcpy(state->scratch.data(), in_.data(), n);
+        in_.clear();
+        ++pipelined_;
+    }
+    running_ = false;
+    if (in_.empty() && in_.capacity() > 4096) in_ = std::string();
+}
+
+// False when the request has been refused.
+bool server_connection::on_head()
+{
+    request_reader& reader = request_->reader;
+    if (state_->rate && has_peer_) {
+        const duration wait = state_->rate->admit(server_rate::key_of(peer_), state_->clock->now());
+        if (wait.count() > 0) {
+            ++state_->stats.rate_limited;
+            const auto seconds = std::chrono::ceil<std::chrono::seconds>(wait).count();
+            refuse(429, "this client sends requests too fast", {}, static_cast<std::uint64_t>(seconds), reader.done() && reader.keep_alive());
+            return false;
+        }
+    }
+    if (!reader.wants_continue() || !request_->body.empty()) return true;
+    // The client waits for a word of ours; a final one spares it the body.
+    const std::string_view target(reader.head().target);
+    const server_routes::verdict v = state_->routes.match(reader.head().method, target.substr(0, target.find('?')), nullptr);
+    if (!v.found && !state_->routes.fallback) {
+        refuse(v.allow.empty() ? 404 : 405, v.allow.empty() ? "nothing is at this path" : "this path has no such method", v.allow, 0, false);
+        return false;
+    }
+    // A few bytes on a socket that has nothing else to send: they fit its buffer.
+    (void)wire_->try_write("HTTP/1.1 100 Continue\r\n\r\n", {});
+    return true;
+}
+
+void server_connection::release_request()
+{
+    if (request_ && state_) state_->give_back(std::move(request_));
+    request_.reset();
+}
+
+void server_connection::dispatch()
+{
+    const std::shared_ptr<server_state> state = state_;
+    request_reader& reader = request_->reader;
+    request_head& head = reader.head();
+    const http_server_limits& l = state->options.limits;
+    keep_ = reader.keep_alive() && !state->draining && (l.max_requests == 0 || requests_ + 1 < l.max_requests) &&
+        (pipelined_ < l.max_pipelined || in_.empty());
+    head_only_ = head.method == "HEAD";
+    http_10_ = head.minor == 0;
+    server_request request;
+    request.method = std::move(head.method);
+    request.target = std::move(head.target);
+    request.fields = std::move(head.fields);
+    request.body = std::move(request_->body);
+    if (has_peer_) request.peer = peer_.to_string();
+    request.connection = number_;
+    request.keep_alive = keep_;
+    release_request();
+    if (!keep_) in_ = std::string();
+    ++requests_;
+    ++state->stats.requests;
+    ++state->stats.busy;
+    stage_ = stage::answering;
+    mode_ = mode::pending;
+    const server_routes::verdict v = state->routes.match(request.method, request.path(), &request.parameters);
+    if (!v.found && !state->routes.fallback) {
+        refuse(v.allow.empty() ? 404 : 405, v.allow.empty() ? "nothing is at this path" : "this path has no such method", v.allow, 0, keep_);
+        return;
+    }
+    const http_server::handler& f = v.found ? v.found->handler : state->routes.fallback;
+    try {
+        f(std::move(request), http_responder(shared_from_this()));
+    } catch (...) {
+        // Its responder has answered already, by being dropped.
+        state->log(log_level::error, "[http_server] a handler failed: " + message_of(std::current_exception()));
+    }
+}
+
+// ---- ends
+
+void server_connection::start_lingering()
+{
+    in_ = std::string();
+    wire_->farewell();
+    ::shutdown(fd_, SHUT_WR);
+    if (state_->options.limits.linger.count() == 0) return finish(peer_end::stopped, false);
+    // Input still unread would turn a close into a reset, which may overtake the answer.
+    enter(stage::lingering);
+}
+
+void server_connection::tell_gone(peer_end how)
+{
+    if (!listeners_) return;
+    const std::shared_ptr<listeners> heard = std::move(listeners_);
+    if (heard->room_waiter) heard->room_waiter->wake();
+    if (!heard->gone && !heard->task) return;
+    auto tell = [heard, how] {
+        if (heard->task) heard->task->cancel();
+        if (heard->gone) heard->gone(how);
+    };
+    if (inside_ > 0) asio::post(state_->ex, std::move(tell));
+    else tell();
+}
+
+void server_connection::finish(peer_end how, bool with_reset)
+{
+    if (closed()) return;
+    const auto self = shared_from_this();  // the map below may hold the last reference
+    const std::shared_ptr<server_state> state = state_;
+    const bool answering = stage_ == stage::answering;
+    stage_ = stage::closed;
+    state->deadlines.unlink(*this);
+    release_request();
+    if (with_reset) {
+        const linger at_once{1, 0};
+        ::setsockopt(fd_, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    }
+    wire_.reset();
+    in_ = std::string();
+    out_ = std::string();
+    out_at_ = 0;
+    if (answering) {
+        --state->stats.busy;
+        if (how != peer_end::stopped) ++state->stats.gone;
+        tell_gone(how);
+    }
+    listeners_.reset();
+    state_.reset();
+    state->left(number_);
+}
+
+bool server_connection::peer_gone() const noexcept
+{
+    if (closed()) return true;
+    char byte = 0;
+    const ssize_t n = ::recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    // A client that closes with bytes of the answer unread leaves a reset instead of an end.
+    return n == 0 || (n < 0 && errno == ECONNRESET);
+}
+
+}  // namespace reagent::inline v0::net_detail
