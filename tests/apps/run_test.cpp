@@ -52,6 +52,25 @@ TEST_F(Run, TextGoesToOutputAndFiguresToMessages)
     }
 }
 
+TEST_F(Run, Case_E8_ProxiesComeFromTheEnvironment)
+{
+    const auto ask_through = [](const std::string& variable, const std::string& value, const std::string& base_url) {
+        program p({"run", "hello", "--base-url", base_url, "--model", "gpt-4o-mini"});
+        return p.set(variable, value).run();
+    };
+    // Port 1 of the loopback refuses.
+    for (const auto& [variable, scheme] : {std::pair{"HTTP_PROXY", "http"}, std::pair{"https_proxy", "https"}, std::pair{"ALL_PROXY", "https"}}) {
+        const program_result r = ask_through(variable, "http://me:hunter22@127.0.0.1:1", std::string(scheme) + "://api.test/v1");
+        EXPECT_EQ(r.status, 1) << variable;
+        EXPECT_THAT(r.err, HasSubstr("cannot connect to the proxy http://127.0.0.1:1: 127.0.0.1: Connection refused")) << variable;
+        EXPECT_THAT(r.err, Not(HasSubstr("hunter22")));
+    }
+    EXPECT_EQ(ask_through("ALL_PROXY", "http://127.0.0.1:1", mock_->base_url()).out, "Hello to you.\n") << "the loopback is reached straight";
+    const program_result bad = ask_through("HTTPS_PROXY", "socks5://127.0.0.1:1", mock_->base_url());
+    EXPECT_EQ(bad.status, 2);
+    EXPECT_THAT(bad.err, HasSubstr("HTTPS_PROXY: "));
+}
+
 TEST_F(Run, ToolCallsAreShownOnStandardError)
 {
     const program_result r = ask("sum", {"--tools", "calculate"});

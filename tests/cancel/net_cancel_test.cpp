@@ -87,6 +87,7 @@ public:
         std::string scheme = "http";
         std::string target;             ///< instead of the server's
         std::string name_server;        ///< look names up there
+        bool proxied = false;           ///< the server is a proxy
         std::size_t upload = 0;         ///< bytes of the request's body
         errc ends_by = errc::deadline;  ///< the limit that ends it when nobody cancels
     };
@@ -122,6 +123,7 @@ private:
         o.clock = clock_;
         o.tls.system_store = false;
         o.tls.ca_file = setup_.scheme == "https" ? net_tests::certificates::shared().pem("root") : "";
+        if (setup_.proxied) o.proxies.https(server_.origin());
         if (!setup_.name_server.empty()) {
             dns_options names;
             names.servers = {setup_.name_server};
@@ -173,6 +175,17 @@ TEST(CancelNet, HalfAHandshake)
     s.scheme = "https";
     // The start of a server hello of 122 bytes.
     s.script = rt::byte_script().trickle(std::string("\x16\x03\x03\x00\x7a\x02\x00\x00\x76\x03\x03", 11)).stall();
+    s.ends_by = errc::connect_timeout;
+    holds(s, 5);
+}
+
+TEST(CancelNet, AProxyThatOpensTheTunnelAndSaysNoMore)
+{
+    exchange_case::setup s;
+    s.scheme = "https";
+    s.target = "https://api.test/";
+    s.proxied = true;
+    s.script = rt::byte_script().request().trickle("HTTP/1.1 200 OK\r\n\r\n").stall();
     s.ends_by = errc::connect_timeout;
     holds(s, 5);
 }
