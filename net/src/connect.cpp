@@ -14,6 +14,7 @@ class race_state final : public deadline_entry {
 public:
     explicit race_state(any_io_executor ex) : bell(std::move(ex)) {}
     struct attempt {
+        attempt(const ip_address* where, std::unique_ptr<socket_link> l) : to(where), link(std::move(l)) {}
         const ip_address* to;
         std::unique_ptr<socket_link> link;  // null when it has failed
         bool answered = false;
