@@ -48,13 +48,13 @@ int audit_file::open(const std::string& path, bool& torn)
     return fd;
 }
 
-void audit_file::append(std::string_view lines)
+void audit_file::append(std::string_view text)
 {
-    if (lines.empty()) return;
+    if (text.empty()) return;
     char newline = '\n';
-    iovec parts[2] = {{&newline, 1}, {const_cast<char*>(lines.data()), lines.size()}};
+    iovec parts[2] = {{&newline, 1}, {const_cast<char*>(text.data()), text.size()}};
     iovec* first = torn_ ? parts : parts + 1;
-    const std::size_t total = lines.size() + (torn_ ? 1 : 0);
+    const std::size_t total = text.size() + (torn_ ? 1 : 0);
     ssize_t n;
     do n = write_(fd_, first, torn_ ? 2 : 1);
     while (n < 0 && errno == EINTR);
@@ -65,7 +65,7 @@ void audit_file::append(std::string_view lines)
         return;
     }
     const std::size_t of_lines = written - (torn_ && written > 0 ? 1 : 0);
-    if (written > 0) torn_ = of_lines > 0 && lines[of_lines - 1] != '\n';
+    if (written > 0) torn_ = of_lines > 0 && text[of_lines - 1] != '\n';
     throw error(errc::audit_failed, "[Audit] wrote only " + std::to_string(written) + " of " + std::to_string(total) + " bytes to " + path_ + "; is the disk full?");
 }
 

@@ -19,7 +19,7 @@ public:
     /// Makes the directories (0700) and the file (0600). Throws `config_error` naming the path.
     static int open(const std::string& path, bool& torn);
     /// Throws `error(errc::audit_failed)` unless every byte was written.
-    void append(std::string_view lines);
+    void append(std::string_view text);
     const std::string& path() const noexcept { return path_; }
 
 private:

@@ -9,11 +9,9 @@ namespace reagent::inline v0 {
 
 namespace {
 
-constexpr std::string_view component = "OpenAIProvider";
-
 [[noreturn]] void bad(std::string_view key, std::string_view wanted, const json& got)
 {
-    throw validation_error(prefixed(component, std::string(key) + " must be " + std::string(wanted) + "; got " + untrusted_text(got.dump(), 40)));
+    throw validation_error(prefixed(openai_component, std::string(key) + " must be " + std::string(wanted) + "; got " + untrusted_text(got.dump(), 40)));
 }
 
 bool flag(const json& v, std::string_view key)
@@ -36,14 +34,14 @@ openai_options openai_options::from_json(const json& j)
     static constexpr std::array<std::string_view, 16> known = {"apiKey", "model", "baseUrl", "legacyMaxTokens", "thinking", "thinkingMode", "temperature", "maxTokens",
                                                                "exposeErrorBody", "exposeMalformedArgs", "timeoutMs", "deadlineMs", "connectTimeoutMs",
                                                                "headersTimeoutMs", "streamUsage", "systemRole"};
-    if (!j.is_object()) throw validation_error(prefixed(component, "options must be an object; got " + std::string(j.type_name())));
+    if (!j.is_object()) throw validation_error(prefixed(openai_component, "options must be an object; got " + std::string(j.type_name())));
     for (const auto& [key, value] : j.as_object()) {
         if (std::find(known.begin(), known.end(), key) != known.end()) continue;
         std::string names;
         for (std::string_view k : known) names.append(names.empty() ? "" : ", ").append(k);
-        throw validation_error(prefixed(component, "unknown option " + untrusted_text(key, 40) + "; known are " + names));
+        throw validation_error(prefixed(openai_component, "unknown option " + untrusted_text(key, 40) + "; known are " + names));
     }
-    const generate_options call = generate_options::from_json(j, component);
+    const generate_options call = generate_options::from_json(j, openai_component);
     openai_options out;
     const auto when = [&](std::string_view key, auto&& use) {
         const json& v = j[key];
@@ -52,11 +50,11 @@ openai_options openai_options::from_json(const json& j)
     when("apiKey", [&](const json& v) {
         // Whatever was meant to be a key is never shown. An empty one is none: local servers need none.
         const std::string* key = v.get_string();
-        if (key == nullptr) throw validation_error(prefixed(component, "apiKey must be a string; got " + std::string(v.type_name())));
+        if (key == nullptr) throw validation_error(prefixed(openai_component, "apiKey must be a string; got " + std::string(v.type_name())));
         out.codec_.key = secret(*key);
     });
     when("model", [&](const json& v) { out.codec_.model = text(v, "model"); });
-    when("baseUrl", [&](const json& v) { out.codec_.base_url = url::parse_or_throw(text(v, "baseUrl"), prefixed(component, "baseUrl")); });
+    when("baseUrl", [&](const json& v) { out.codec_.base_url = url::parse_or_throw(text(v, "baseUrl"), prefixed(openai_component, "baseUrl")); });
     when("legacyMaxTokens", [&](const json& v) { out.codec_.legacy_max_tokens = flag(v, "legacyMaxTokens"); });
     when("exposeErrorBody", [&](const json& v) { out.codec_.expose_error_body = flag(v, "exposeErrorBody"); });
     when("exposeMalformedArgs", [&](const json& v) { out.codec_.expose_malformed_args = flag(v, "exposeMalformedArgs"); });
@@ -68,8 +66,8 @@ openai_options openai_options::from_json(const json& j)
     if (call.mode) out.codec_.mode = *call.mode;
     out.idle_ = call.idle;
     out.total_ = call.total;
-    out.connect_ = time_limit_from_json(j["connectTimeoutMs"], component, "connectTimeoutMs", true);
-    out.first_byte_ = time_limit_from_json(j["headersTimeoutMs"], component, "headersTimeoutMs", true);
+    out.connect_ = time_limit_from_json(j["connectTimeoutMs"], openai_component, "connectTimeoutMs", true);
+    out.first_byte_ = time_limit_from_json(j["headersTimeoutMs"], openai_component, "headersTimeoutMs", true);
     return out;
 }
 

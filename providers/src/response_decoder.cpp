@@ -10,7 +10,6 @@ namespace reagent::inline v0 {
 
 namespace {
 
-constexpr std::string_view component = "OpenAIProvider";
 constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 /// White space before the first byte that tells a stream from a JSON body.
 constexpr std::size_t max_sniffed = 4096;
@@ -54,7 +53,7 @@ std::optional<std::uint64_t> announced_length(const http_fields& fields) noexcep
 
 provider_error named(errc code, std::string_view bound, std::string_view text)
 {
-    provider_error e(code, prefixed(component, text), false);
+    provider_error e(code, prefixed(openai_component, text), false);
     e.bound = bound;
     return e;
 }
@@ -103,7 +102,7 @@ provider_error transport_failure(const error& failure)
     if (auto known = final_failure(failure)) return std::move(*known);
     const error_code code = failure.code();
     const errc kept = code.category() == error_category() ? static_cast<errc>(code.value()) : errc::transport_failed;
-    provider_error e(kept, prefixed(component, without_component(failure.message())), failure.retryable());
+    provider_error e(kept, prefixed(openai_component, without_component(failure.message())), failure.retryable());
     e.bound = "transport";
     if (const auto* broken = dynamic_cast<const transport_error*>(&failure)) e.cause = broken->cause();
     return e;
@@ -118,8 +117,8 @@ response_decoder::response_decoder(const openai_codec& codec, tool_list tools, b
     if (status_ < 200 || status_ >= 300) {
         mode_ = mode::failure;
         if (status_ >= 400) return;
-        http_failure f(component, status_, header_lookup(fields_, &get), {}, now_, false);
-        provider_error e(errc::provider_failed, prefixed(component, "HTTP " + std::to_string(status_) + ": redirects are not followed; check the base URL"), f.error.retryable());
+        http_failure f(openai_component, status_, header_lookup(fields_, &get), {}, now_, false);
+        provider_error e(errc::provider_failed, prefixed(openai_component, "HTTP " + std::to_string(status_) + ": redirects are not followed; check the base URL"), f.error.retryable());
         e.status = status_;
         set(answer_.fail(std::move(e), false));
         return;
@@ -206,7 +205,7 @@ decode_state response_decoder::end(body_end how, event_batch* out)
         whole_ = true;
         return finish_body(out);
     }
-    provider_error e(errc::stream_truncated, prefixed(component, "response stream aborted before the body completed"), true);
+    provider_error e(errc::stream_truncated, prefixed(openai_component, "response stream aborted before the body completed"), true);
     e.bound = "transport";
     e.event = "aborted";
     if (status_ >= 400) e.status = status_;
@@ -230,12 +229,12 @@ decode_state response_decoder::broken(const error& failure, event_batch* out)
 decode_state response_decoder::finish_body(event_batch* out)
 {
     if (mode_ == mode::failure) {
-        http_failure f(component, status_, header_lookup(fields_, &get), body_, now_, expose_error_body_, answer_.key());
+        http_failure f(openai_component, status_, header_lookup(fields_, &get), body_, now_, expose_error_body_, answer_.key());
         service_message_ = std::move(f.service_message);
         return set(answer_.fail(std::move(f.error), false));
     }
     if (html_) {
-        provider_error e(errc::invalid_json, prefixed(component, "Invalid JSON response: " + answer_.quoted(body_, 200)), body_.empty());
+        provider_error e(errc::invalid_json, prefixed(openai_component, "Invalid JSON response: " + answer_.quoted(body_, 200)), body_.empty());
         e.bound = "invalid-json";
         e.status = status_;
         if (expose_error_body_) e.body = repair_utf8(body_);

@@ -38,96 +38,32 @@ public:
     std::string text;
     std::size_t batches = 0;
     /// Types of the run's own events, `loop:` dropped, deltas left out.
-    std::vector<std::string> types() const
-    {
-        std::vector<std::string> out;
-        for (const reagent::json& e : all) {
-            const std::string type = e["type"].as_string();
-            if (type != "loop:delta") out.push_back(type.starts_with("loop:") ? type.substr(5) : type);
-        }
-        return out;
-    }
-    const reagent::json& last(std::string_view type) const
-    {
-        static const reagent::json none;
-        for (auto e = all.rbegin(); e != all.rend(); ++e)
-            if ((*e)["type"].as_string() == type) return (*e)["data"];
-        return none;
-    }
-    std::size_t count(std::string_view type) const
-    {
-        std::size_t n = 0;
-        for (const reagent::json& e : all) n += e["type"].as_string() == type ? 1 : 0;
-        return n;
-    }
+    std::vector<std::string> types() const;
+    const reagent::json& last(std::string_view type) const;
+    std::size_t count(std::string_view type) const;
 };
 
-inline void take(seen_events& seen, const reagent::event_batch& batch)
-{
-    ++seen.batches;
-    for (const reagent::event& e : batch) {
-        seen.all.push_back(e.to_json());
-        seen.text += e.text();
-    }
-}
+void take(seen_events& seen, const reagent::event_batch& batch);
 
-inline reagent::awaitable<reagent::run_result> read_all(reagent::run* r, seen_events* seen)
-{
-    reagent::event_batch batch;
-    for (;;) {
-        const bool more = co_await r->read(batch);
-        take(*seen, batch);
-        if (!more) break;
-    }
-    co_return r->result();
-}
+reagent::awaitable<reagent::run_result> read_all(reagent::run* r, seen_events* seen);
 
 class fixture : public ::testing::Test {
 protected:
-    void TearDown() override
-    {
-        // A test that failed half-way left its runs waiting; what reads them still refers to them.
-        for (reagent::run& r : kept_) r.cancel();
-        // Nothing of ours may be left: the context runs out of work by itself.
-        context.restart();
-        context.run_for(10s);
-        EXPECT_TRUE(context.stopped());
-    }
+    fixture();
+    ~fixture() override;
+    void TearDown() override;
 
-    std::shared_ptr<reagent::scripted_provider> script(std::vector<reagent::scripted_round> rounds, std::string model = "scripted-model")
-    {
-        model_ = reagent::scripted_provider::make(std::move(rounds), std::move(model));
-        return model_;
-    }
+    std::shared_ptr<reagent::scripted_provider> script(std::vector<reagent::scripted_round> rounds, std::string model = "scripted-model");
     /// A run that lives as long as the test, so that a failed assertion does not take it from its reader.
-    reagent::run& keep(reagent::run r) { return kept_.emplace_back(std::move(r)); }
-    reagent::agent make(reagent::agent_options options = {}) { return reagent::agent(context.get_executor(), model_, std::move(options)); }
+    reagent::run& keep(reagent::run r);
+    reagent::agent make(reagent::agent_options options = {});
 
     /// One run, read to its end; events go to `seen`.
-    reagent::run_result go(const reagent::agent& a, reagent::run_request request = reagent::run_request("hi"))
-    {
-        reagent::run r = a.start(std::move(request));
-        return go(r);
-    }
-    reagent::run_result go(reagent::run& r)
-    {
-        reagent::run_result result = reagent::testing::complete(context, read_all(&r, &seen));
-        EXPECT_THAT(reagent::check_transcript(result.messages()), ::testing::IsEmpty());
-        return result;
-    }
+    reagent::run_result go(const reagent::agent& a, reagent::run_request request = reagent::run_request("hi"));
+    reagent::run_result go(reagent::run& r);
 
     /// Role and text of each message, calls in brackets.
-    static std::vector<std::string> shape(const reagent::transcript& messages)
-    {
-        std::vector<std::string> out;
-        for (const reagent::message_ptr& m : messages) {
-            std::string line(reagent::to_string(m->who));
-            line += ":" + m->text();
-            for (const reagent::tool_call* c : m->calls()) line += "[" + c->id + "]";
-            out.push_back(std::move(line));
-        }
-        return out;
-    }
+    static std::vector<std::string> shape(const reagent::transcript& messages);
 
     asio::io_context context;
     std::shared_ptr<reagent::scripted_provider> model_;
@@ -138,67 +74,18 @@ private:
 };
 
 /// A tool without arguments of its own that answers `value`, or throws when it is a function that does.
-inline reagent::tool any_tool(std::string name, std::function<reagent::json(const reagent::json&)> f)
-{
-    auto shared = std::make_shared<std::function<reagent::json(const reagent::json&)>>(std::move(f));
-    class body {
-    public:
-        explicit body(std::shared_ptr<std::function<reagent::json(const reagent::json&)>> g) : f_(std::move(g)) {}
-        reagent::awaitable<reagent::json> operator()(reagent::json args, reagent::tool_context&) const { return call(f_, std::move(args)); }
-
-    private:
-        static reagent::awaitable<reagent::json> call(std::shared_ptr<std::function<reagent::json(const reagent::json&)>> g, reagent::json args) { co_return (*g)(args); }
-        std::shared_ptr<std::function<reagent::json(const reagent::json&)>> f_;
-    };
-    return reagent::tool::from_check(std::move(name), "A tool of a test.", reagent::json::object().set("type", "object"), {}, body(shared));
-}
+reagent::tool any_tool(std::string name, std::function<reagent::json(const reagent::json&)> f);
 
 /// Calls that wait until the test lets them go, and what ran when.
 class bench_of_tools {
 public:
     explicit bench_of_tools(asio::io_context& c) : context(c) {}
     reagent::tool tool(std::string name);
-    void release_all()
-    {
-        for (auto& t : waiting) t->cancel();
-        waiting.clear();
-    }
+    void release_all();
     asio::io_context& context;
     std::vector<std::shared_ptr<asio::steady_timer>> waiting;
     std::vector<std::string> log;
     int running = 0, most = 0, finished = 0, cancelled = 0;
 };
-
-inline reagent::awaitable<reagent::json> wait_on_bench(bench_of_tools* b, std::string name, std::string id)
-{
-    b->log.push_back("start " + id);
-    ++b->running;
-    b->most = std::max(b->most, b->running);
-    auto gate = std::make_shared<asio::steady_timer>(b->context, asio::steady_timer::time_point::max());
-    b->waiting.push_back(gate);
-    boost::system::error_code ignored;
-    co_await gate->async_wait(asio::redirect_error(asio::use_awaitable, ignored));
-    const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
-    const bool cut = state.cancelled() != asio::cancellation_type::none;
-    --b->running;
-    ++(cut ? b->cancelled : b->finished);
-    b->log.push_back((cut ? "cut " : "end ") + id);
-    if (cut) throw boost::system::system_error(asio::error::operation_aborted);
-    co_return reagent::json(name + " done");
-}
-
-inline reagent::tool bench_of_tools::tool(std::string name)
-{
-    class body {
-    public:
-        body(bench_of_tools* b, std::string n) : b_(b), n_(std::move(n)) {}
-        reagent::awaitable<reagent::json> operator()(reagent::json, reagent::tool_context& c) const { return wait_on_bench(b_, n_, c.call_id); }
-
-    private:
-        bench_of_tools* b_;
-        std::string n_;
-    };
-    return reagent::tool::from_check(name, "Waits.", reagent::json::object().set("type", "object"), {}, body(this, name));
-}
 
 }  // namespace agent_test

@@ -67,7 +67,7 @@ json rate_limit_info::to_json() const
 
 namespace {
 
-double milliseconds(std::chrono::nanoseconds d)
+double in_milliseconds(std::chrono::nanoseconds d)
 {
     return std::round(static_cast<double>(d.count()) / 1e3) / 1e3;
 }
@@ -171,9 +171,9 @@ json generate_result::to_json() const
     if (rate_limit) out.set("rateLimit", rate_limit->to_json());
     if (timings.total.count() != 0)
         out.set("timings", json::object()
-                               .set("connectMs", milliseconds(timings.connect))
-                               .set("ttfbMs", milliseconds(timings.first_byte))
-                               .set("totalMs", milliseconds(timings.total)));
+                               .set("connectMs", in_milliseconds(timings.connect))
+                               .set("ttfbMs", in_milliseconds(timings.first_byte))
+                               .set("totalMs", in_milliseconds(timings.total)));
     if (attempts > 1) out.set("attempts", attempts);
     return out;
 }

@@ -17,7 +17,6 @@ namespace reagent::inline v0 {
 namespace {
 
 namespace dom = simdjson::dom;
-constexpr std::string_view component = "OpenAIProvider";
 constexpr std::size_t max_depth = 512;
 
 /// A value of simdjson's tree. Text is well-formed and numbers fit; what does not fit sends the whole text to `lenient_value`.
@@ -458,7 +457,7 @@ std::string openai_decoder::quoted(std::string_view foreign, std::size_t max) co
 
 provider_error openai_decoder::make_error(errc code, std::string_view text, std::string_view bound, bool retryable) const
 {
-    provider_error e(code, prefixed(component, text), retryable);
+    provider_error e(code, prefixed(openai_component, text), retryable);
     e.bound = bound;
     return e;
 }

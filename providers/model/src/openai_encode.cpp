@@ -11,7 +11,6 @@ namespace reagent::inline v0 {
 
 namespace {
 
-constexpr std::string_view component = "OpenAIProvider";
 
 bool is_deepseek(std::string_view host) noexcept
 {
@@ -83,7 +82,7 @@ void append_tool_content(std::string& out, const message& m)
     for (const part& p : m.parts) {
         const auto* native = std::get_if<native_part>(&p);
         if (std::holds_alternative<image_part>(p) || (native != nullptr && !is_text(*native)))
-            throw validation_error(prefixed(component, "a tool result can carry text only; the result of call " + m.tool_call_id + " has another part"));
+            throw validation_error(prefixed(openai_component, "a tool result can carry text only; the result of call " + m.tool_call_id + " has another part"));
     }
     append_json_string(out, m.text());
 }
@@ -212,9 +211,9 @@ void append_headers(std::string& lines, const openai_codec_options& o)
         std::string lower(name);
         for (char& c : lower)
             if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
-        if (lower == "content-type" || (lower == "authorization" && !o.key.empty())) throw validation_error(prefixed(component, "the header " + name + " is set by the provider"));
+        if (lower == "content-type" || (lower == "authorization" && !o.key.empty())) throw validation_error(prefixed(openai_component, "the header " + name + " is set by the provider"));
         const bool token = !name.empty() && name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$%&'*+-.^_`|~") == std::string::npos;
-        if (!token || !fits_a_header(value)) throw validation_error(prefixed(component, "the header " + untrusted_text(name, 40) + " must be a name and one line of text"));
+        if (!token || !fits_a_header(value)) throw validation_error(prefixed(openai_component, "the header " + untrusted_text(name, 40) + " must be a name and one line of text"));
         lines.append(name).append(": ").append(value).append("\r\n");
     }
 }
@@ -225,9 +224,9 @@ std::string encoded_members(const json& members)
     static constexpr std::array<std::string_view, 11> ours = {"model", "messages", "temperature", "max_tokens", "max_completion_tokens", "tools", "tool_choice", "thinking", "stream", "stream_options", "n"};
     std::string out;
     if (members.is_null()) return out;
-    if (!members.is_object()) throw validation_error(prefixed(component, "body members must be an object"));
+    if (!members.is_object()) throw validation_error(prefixed(openai_component, "body members must be an object"));
     for (const auto& [name, value] : members.as_object()) {
-        if (std::find(ours.begin(), ours.end(), name) != ours.end()) throw validation_error(prefixed(component, "the body member " + name + " is set by the provider"));
+        if (std::find(ours.begin(), ours.end(), name) != ours.end()) throw validation_error(prefixed(openai_component, "the body member " + name + " is set by the provider"));
         out += ',';
         append_json_string(out, name);
         out += ':';
@@ -238,7 +237,7 @@ std::string encoded_members(const json& members)
 
 [[noreturn]] void invalid_tool_choice()
 {
-    throw provider_error(errc::invalid_argument, prefixed(component, R"(invalid toolChoice: use "auto", "required", "none" or {"name": …})"), false);
+    throw provider_error(errc::invalid_argument, prefixed(openai_component, R"(invalid toolChoice: use "auto", "required", "none" or {"name": …})"), false);
 }
 
 }  // namespace
@@ -251,7 +250,7 @@ openai_codec::openai_codec(openai_codec_options options)
 {
     header_lines_ = "Content-Type: application/json\r\n";
     if (!options_.key.empty()) {
-        if (!fits_a_header(options_.key.reveal())) throw validation_error(prefixed(component, "apiKey must be one line of text"));
+        if (!fits_a_header(options_.key.reveal())) throw validation_error(prefixed(openai_component, "apiKey must be one line of text"));
         header_lines_ += "Authorization: Bearer ";
         header_lines_ += options_.key.reveal();
         header_lines_ += "\r\n";
@@ -297,7 +296,7 @@ openai_call_plan openai_codec::plan(const generate_request& request) const
     const json& raw = o.thinking ? *o.thinking : options_.thinking;
     if (truthy(raw)) out.thinking = raw.dump();
     out.mode = o.mode ? *o.mode : options_.mode;
-    if (out.mode && !out.thinking.empty()) throw validation_error(prefixed(component, "thinking and thinkingMode exclude each other; set one of them"));
+    if (out.mode && !out.thinking.empty()) throw validation_error(prefixed(openai_component, "thinking and thinkingMode exclude each other; set one of them"));
     return out;
 }
 

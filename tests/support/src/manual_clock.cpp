@@ -21,7 +21,7 @@ struct node {
     std::atomic<std::uint64_t> generation = 0;
 };
 
-using key = std::pair<steady_time, std::uint64_t>;
+using due_key = std::pair<steady_time, std::uint64_t>;
 
 struct entry {
     std::shared_ptr<node> timer;
@@ -44,7 +44,7 @@ struct manual_clock::impl {
     steady_time now = steady_time(std::chrono::hours(1000));
     system_time wall = system_time(std::chrono::seconds(1'750'000'000));
     std::uint64_t sequence = 0;
-    std::map<key, entry> armed;
+    std::map<due_key, entry> armed;
 
     std::vector<entry> move_to(steady_time when)
     {
@@ -83,7 +83,7 @@ public:
         {
             const std::lock_guard guard(clock_->lock);
             if (when > clock_->now) {
-                key_ = key(when, clock_->sequence++);
+                key_ = due_key(when, clock_->sequence++);
                 clock_->armed.emplace(key_, std::move(e));
                 return;
             }
@@ -105,7 +105,7 @@ public:
 private:
     std::shared_ptr<Impl> clock_;
     std::shared_ptr<node> node_;
-    key key_;
+    due_key key_;
 };
 
 }  // namespace

@@ -1,8 +1,22 @@
 #include <reagent/testing/run.hpp>
 
+#include <boost/asio/co_spawn.hpp>
+
 namespace reagent::inline v0::testing {
 
-template class started<void>;
+started<void>::started(asio::io_context& context, awaitable<void> operation)
+{
+    asio::co_spawn(context, std::move(operation), [s = state_](std::exception_ptr e) {
+        s->failure = std::move(e);
+        s->done = true;
+    });
+}
+
+void started<void>::get()
+{
+    if (!state_->done) throw std::logic_error("the operation has not ended");
+    if (state_->failure) std::rethrow_exception(state_->failure);
+}
 
 namespace {
 

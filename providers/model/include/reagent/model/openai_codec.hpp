@@ -16,6 +16,9 @@
 
 namespace reagent::inline v0 {
 
+/// The name with which messages of this codec and its provider begin.
+inline constexpr std::string_view openai_component = "OpenAIProvider";
+
 /// What an OpenAI-compatible chat codec is made of (spec/loop-and-providers.md §5).
 class openai_codec_options {
 public:

@@ -3,15 +3,15 @@
 #include <reagent/base/asio.hpp>
 #include <reagent/testing/manual_clock.hpp>
 
-#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 
 #include <chrono>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <stdexcept>
-#include <type_traits>
+#include <utility>
 
 namespace reagent::inline v0::testing {
 
@@ -30,45 +30,50 @@ bool run_until(asio::io_context& context, manual_clock& clock, const std::functi
 
 /// One coroutine started by a test, its outcome kept. May die before the coroutine ends.
 template <class T>
-class started {
+class started;
+
+template <>
+class started<void> {
 public:
-    started(asio::io_context& context, awaitable<T> operation)
-    {
-        if constexpr (std::is_void_v<T>) {
-            asio::co_spawn(context, std::move(operation), [s = state_](std::exception_ptr e) {
-                s->failure = e;
-                s->done = true;
-            });
-        } else {
-            asio::co_spawn(context, std::move(operation), [s = state_](std::exception_ptr e, T value) {
-                s->failure = e;
-                s->done = true;
-                if (!e) s->value.emplace(std::move(value));
-            });
-        }
-    }
+    started(asio::io_context& context, awaitable<void> operation);
     bool done() const noexcept { return state_->done; }
     /// The exception it ended with, null when it succeeded.
     const std::exception_ptr& failure() const noexcept { return state_->failure; }
     /// Precondition: done. Rethrows its exception.
-    T get()
-    {
-        if (!state_->done) throw std::logic_error("the operation has not ended");
-        if (state_->failure) std::rethrow_exception(state_->failure);
-        if constexpr (!std::is_void_v<T>) return std::move(*state_->value);
-    }
+    void get();
 
 private:
-    struct nothing {};
     struct state {
         bool done = false;
         std::exception_ptr failure;
-        std::optional<std::conditional_t<std::is_void_v<T>, nothing, T>> value;
     };
     std::shared_ptr<state> state_ = std::make_shared<state>();
 };
 
-extern template class started<void>;  // every test unit would compile it again
+template <class T>
+awaitable<void> keep_value(awaitable<T> operation, std::shared_ptr<std::optional<T>> into)
+{
+    T value = co_await std::move(operation);
+    into->emplace(std::move(value));
+}
+
+/// A value is kept by a coroutine around the operation, so that what `co_spawn` needs is compiled once and not for every `T`.
+template <class T>
+class started {
+public:
+    started(asio::io_context& context, awaitable<T> operation) : run_(context, keep_value(std::move(operation), value_)) {}
+    bool done() const noexcept { return run_.done(); }
+    const std::exception_ptr& failure() const noexcept { return run_.failure(); }
+    T get()
+    {
+        run_.get();
+        return std::move(**value_);
+    }
+
+private:
+    std::shared_ptr<std::optional<T>> value_ = std::make_shared<std::optional<T>>();
+    started<void> run_;
+};
 
 /// Runs `operation` to its end on `context` and gives its result or throws its exception. Other work of the context may go on afterwards.
 template <class T>
