@@ -73,8 +73,8 @@ struct http_exchange::impl final : deadline_entry, net_detail::pool_waiter {
     };
     due_limit due() const noexcept;
     /// After an await: throws for the caller's cancellation first, then for a limit of ours.
-    void after_wait(asio::cancellation_type cancelled) const;
-    [[noreturn]] void throw_timeout() const;
+    void after_wait(asio::cancellation_type cancelled, std::string_view detail = {}) const;
+    [[noreturn]] void throw_timeout(std::string_view detail = {}) const;
 
     // Connection (dial.cpp).
     bool take_idle();
