@@ -212,8 +212,8 @@ awaitable<std::unique_ptr<transport>> dialler::dial(const dial_target& target, d
         wire = tls().wrap(std::move(wire), first.host(), first.port(), is_literal(first));
         co_await shake_hands(*wire, target.label + ": TLS to the proxy " + first.origin() + ": ", stop);
     }
+    if (proxied && (to.tls() || target.always_tunnel)) co_await tunnel(*wire, target, stop);
     if (to.tls()) {
-        if (proxied) co_await tunnel(*wire, target, stop);
         wire = tls().wrap(std::move(wire), to.host(), to.port(), is_literal(to));
         co_await shake_hands(*wire, target.label + ": TLS: ", stop);
     }

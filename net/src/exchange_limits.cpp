@@ -31,6 +31,10 @@ http_exchange::impl::due_limit http_exchange::impl::due() const noexcept
     case phase_kind::none: break;
     case phase_kind::pool: consider(client->options.pool_wait, phase_started, errc::pool_timeout); break;
     case phase_kind::connect: consider(request.limits.connect, phase_started, errc::connect_timeout); break;
+    case phase_kind::consent:
+        if (held) consider(client->options.continue_wait, phase_started, errc{});
+        consider(request.limits.idle, moved, errc::idle_timeout);
+        break;
     case phase_kind::head: consider(request.limits.first_byte, phase_started, errc::first_byte_timeout); [[fallthrough]];
     case phase_kind::send:
     case phase_kind::body: consider(request.limits.idle, moved, errc::idle_timeout); break;
@@ -45,6 +49,11 @@ steady_time http_exchange::impl::on_deadline(steady_time now)
     // A caller that does not read is not a peer that does not send.
     if (next.which == errc::idle_timeout && !waiting) {
         moved = now;
+        return due().when;
+    }
+    if (next.which == errc{}) {  // a peer that does not know the expectation gets the body all the same
+        held = false;
+        stop_waiting();
         return due().when;
     }
     expired = next.which;
