@@ -6,6 +6,7 @@
 #include "time_zone.hpp"
 
 #include <reagent/agent/tool.hpp>
+#include <reagent/base/ascii.hpp>
 
 #include <date/date.h>
 #include <date/tz.h>
@@ -14,16 +15,6 @@
 
 namespace reagent::inline v0::builtins_detail {
 namespace {
-
-bool same_ignoring_case(std::string_view a, std::string_view b)
-{
-    if (a.size() != b.size()) return false;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
-        if (lower(a[i]) != lower(b[i])) return false;
-    }
-    return true;
-}
 
 const date::tzdb& database()
 {
@@ -40,7 +31,7 @@ std::optional<std::string> canonical_zone(std::string_view name)
 {
     if (name == "UTC") return std::string(name);  // works without a database
     for (const date::time_zone& zone : database().zones) {
-        if (!same_ignoring_case(zone.name(), name)) continue;
+        if (!equal_but_case(zone.name(), name)) continue;
         // Files of the directory that are no zones of the database.
         if (zone.name() == "localtime" || zone.name() == "posixrules") return std::nullopt;
         return zone.name();

@@ -1,3 +1,4 @@
+#include <reagent/base/ascii.hpp>
 #include <reagent/governance/redaction.hpp>
 
 #include <algorithm>
@@ -5,26 +6,11 @@
 namespace reagent::inline v0 {
 namespace {
 
-char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
-
-std::string lowered(std::string_view s)
-{
-    std::string out(s);
-    std::transform(out.begin(), out.end(), out.begin(), lower);
-    return out;
-}
-
-bool alnum(char c) noexcept { return (c >= '0' && c <= '9') || (lower(c) >= 'a' && lower(c) <= 'z'); }
+bool alnum(char c) noexcept { return is_digit(c) || (to_lower(c) >= 'a' && to_lower(c) <= 'z'); }
 bool blank(char c) noexcept { return c == ' ' || (c >= '\t' && c <= '\r'); }
 bool token_char(char c) noexcept { return alnum(c) || c == '.' || c == '_' || c == '-' || c == '+' || c == '/' || c == '='; }
 bool word_or_dash(char c) noexcept { return alnum(c) || c == '_' || c == '-'; }
 bool userinfo_char(char c) noexcept { return static_cast<unsigned char>(c) > 0x20 && c != '/' && c != '?' && c != '#' && c != '"' && c != '\'' && c != '\\'; }
-
-bool starts_with_nocase(std::string_view s, std::string_view lower_prefix) noexcept
-{
-    return s.size() >= lower_prefix.size() &&
-           std::equal(lower_prefix.begin(), lower_prefix.end(), s.begin(), [](char a, char b) { return a == lower(b); });
-}
 
 std::size_t run_of(std::string_view s, std::size_t from, bool (*in)(char) noexcept) noexcept
 {
@@ -37,7 +23,7 @@ std::size_t run_of(std::string_view s, std::size_t from, bool (*in)(char) noexce
 std::size_t bearer_length(std::string_view s) noexcept
 {
     // A scheme name is case-insensitive (RFC 9110 section 11.1), so `bearer …` is as secret as `Bearer …`.
-    if (!starts_with_nocase(s, "bearer")) return 0;
+    if (!starts_but_case(s, "bearer")) return 0;
     const std::size_t blanks = run_of(s, 6, blank);
     const std::size_t token = blanks ? run_of(s, 6 + blanks, token_char) : 0;
     return token ? 6 + blanks + token : 0;
@@ -64,7 +50,7 @@ bool may_hold_secret(std::string_view s) noexcept
         const char c = s[i];
         if (c == 's' && s.substr(i).starts_with("sk-")) return true;
         if (c == ':' && s.substr(i).starts_with("://")) return true;
-        if ((c == 'b' || c == 'B') && starts_with_nocase(s.substr(i), "bearer")) return true;
+        if ((c == 'b' || c == 'B') && starts_but_case(s.substr(i), "bearer")) return true;
     }
     return false;
 }
@@ -76,18 +62,18 @@ redactor::redactor() : exact_{"apikey", "api_key", "authorization"} {}
 redactor& redactor::keys(std::vector<std::string> names)
 {
     for (std::string& n : names) {
-        if (n.starts_with('*')) suffixes_.push_back(lowered(std::string_view(n).substr(1)));
-        else exact_.push_back(lowered(n));
+        if (n.starts_with('*')) suffixes_.push_back(to_lower(std::string_view(n).substr(1)));
+        else exact_.push_back(to_lower(n));
     }
     return *this;
 }
 
 bool redactor::secret_key(std::string_view key) const noexcept
 {
-    const auto same = [](std::string_view a, std::string_view b) { return a.size() == b.size() && starts_with_nocase(a, b); };
+    const auto same = [](std::string_view a, std::string_view b) { return a.size() == b.size() && starts_but_case(a, b); };
     return std::any_of(exact_.begin(), exact_.end(), [&](const std::string& k) { return same(key, k); }) ||
            std::any_of(suffixes_.begin(), suffixes_.end(),
-                       [&](const std::string& k) { return key.size() >= k.size() && starts_with_nocase(key.substr(key.size() - k.size()), k); });
+                       [&](const std::string& k) { return key.size() >= k.size() && starts_but_case(key.substr(key.size() - k.size()), k); });
 }
 
 std::string redactor::text(std::string_view s) const

@@ -1,3 +1,4 @@
+#include <reagent/base/ascii.hpp>
 #include <reagent/base/error.hpp>
 #include <reagent/net/content_decoder.hpp>
 
@@ -14,17 +15,7 @@ namespace {
 enum class coding { gzip, deflate };
 
 constexpr int window_zlib = 15, window_gzip = 15 + 16, window_raw = -15;
-constexpr std::size_t piece_size = 16 * 1024;
-
-bool same_word(std::string_view a, std::string_view lower) noexcept
-{
-    if (a.size() != lower.size()) return false;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        const char c = a[i] >= 'A' && a[i] <= 'Z' ? static_cast<char>(a[i] + 32) : a[i];
-        if (c != lower[i]) return false;
-    }
-    return true;
-}
+constexpr std::size_t decoded_piece = 16 * 1024;
 
 std::string_view trimmed(std::string_view s) noexcept
 {
@@ -85,7 +76,7 @@ private:
     bool run(std::string_view bytes, const Emit& emit)
     {
         static_assert(sizeof(uInt) >= 4);
-        std::array<char, piece_size> piece;
+        std::array<char, decoded_piece> piece;
         while (!bytes.empty()) {
             if (ended_) {
                 // gzip members may follow one another (RFC 1952, section 2.2); nothing may follow deflate.
@@ -153,10 +144,10 @@ boost::system::result<content_decoder> content_decoder::make(std::string_view va
         const std::size_t comma = value.find(',');
         const std::string_view name = trimmed(value.substr(0, comma));
         value = comma == std::string_view::npos ? std::string_view() : value.substr(comma + 1);
-        if (name.empty() || same_word(name, "identity")) continue;
+        if (name.empty() || equal_but_case(name, "identity")) continue;
         coding c{};
-        if (same_word(name, "gzip") || same_word(name, "x-gzip")) c = coding::gzip;
-        else if (same_word(name, "deflate")) c = coding::deflate;
+        if (equal_but_case(name, "gzip") || equal_but_case(name, "x-gzip")) c = coding::gzip;
+        else if (equal_but_case(name, "deflate")) c = coding::deflate;
         else return make_error_code(errc::bad_encoding);
         if (!made.impl_) made.impl_ = std::make_unique<impl>();
         if (made.impl_->layers.size() == max_layers) return make_error_code(errc::bad_encoding);

@@ -1,5 +1,7 @@
 #include "hosts_file.hpp"
 
+#include <reagent/base/ascii.hpp>
+
 #include <algorithm>
 #include <fstream>
 #include <iterator>
@@ -17,12 +19,6 @@ std::string_view next_word(std::string_view& line) noexcept
     return word;
 }
 
-bool same_host(std::string_view a, std::string_view b) noexcept
-{
-    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; };
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
-}
-
 }  // namespace
 
 std::vector<ip_address> hosts_in(std::string_view text, std::string_view host)
@@ -36,7 +32,7 @@ std::vector<ip_address> hosts_in(std::string_view text, std::string_view host)
         const auto address = ip_address::parse(next_word(line));
         if (!address) continue;
         for (std::string_view name = next_word(line); !name.empty(); name = next_word(line)) {
-            if (!same_host(name, host)) continue;
+            if (!equal_but_case(name, host)) continue;
             if (std::find(found.begin(), found.end(), *address) == found.end()) found.push_back(*address);
         }
     }

@@ -1,17 +1,8 @@
+#include <reagent/base/ascii.hpp>
 #include <reagent/net/http_types.hpp>
 
 namespace reagent::inline v0 {
 namespace {
-
-// Of names of one length.
-bool same_name(std::string_view a, std::string_view b) noexcept
-{
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; };
-        if (lower(a[i]) != lower(b[i])) return false;
-    }
-    return true;
-}
 
 }  // namespace
 
@@ -28,7 +19,7 @@ std::string_view http_fields::get(std::string_view name) const noexcept
     for (std::size_t i = 0; i < spans_.size(); ++i) {
         if (spans_[i].name_size != name.size()) continue;
         const auto [n, v] = (*this)[i];
-        if (same_name(n, name)) return v;
+        if (equal_but_case(n, name)) return v;
     }
     return {};
 }
@@ -36,7 +27,7 @@ std::string_view http_fields::get(std::string_view name) const noexcept
 bool http_fields::contains(std::string_view name) const noexcept
 {
     for (std::size_t i = 0; i < spans_.size(); ++i)
-        if (spans_[i].name_size == name.size() && same_name((*this)[i].first, name)) return true;
+        if (spans_[i].name_size == name.size() && equal_but_case((*this)[i].first, name)) return true;
     return false;
 }
 

@@ -1,5 +1,6 @@
 #include "socket_link.hpp"
 
+#include <reagent/base/ascii.hpp>
 #include <reagent/base/base64.hpp>
 #include <reagent/base/error.hpp>
 #include <reagent/net/proxy.hpp>
@@ -10,14 +11,6 @@
 
 namespace reagent::inline v0 {
 namespace {
-
-std::string lower(std::string_view text)
-{
-    std::string out(text);
-    for (char& c : out)
-        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + ('a' - 'A'));
-    return out;
-}
 
 std::string percent_decoded(std::string_view text)
 {
@@ -46,7 +39,7 @@ http_route proxy_of(std::string_view text, std::string_view key)
 {
     const bool has_scheme = text.find("://") != std::string_view::npos;
     // The text may hold a password: no message repeats it.
-    if (has_scheme && !lower(text).starts_with("http://") && !lower(text).starts_with("https://"))
+    if (has_scheme && !starts_but_case(text, "http://") && !starts_but_case(text, "https://"))
         throw config_error(std::string(key) + ": a proxy is reached by http or https; other protocols, SOCKS among them, are not supported");
     const auto parsed = url::parse(has_scheme ? std::string(text) : "http://" + std::string(text));
     if (!parsed) throw config_error(std::string(key) + ": not the URL of a proxy; it looks like http://proxy.example:3128");
@@ -152,7 +145,7 @@ std::optional<proxy_rules::bypass_rule> proxy_rules::parse_rule(std::string_view
     while (host.starts_with('.')) host.remove_prefix(1);
     while (host.ends_with('.')) host.remove_suffix(1);
     if (host.empty() || slash != std::string_view::npos) return std::nullopt;
-    rule.name = lower(host);
+    rule.name = to_lower(host);
     return rule;
 }
 
@@ -195,7 +188,7 @@ proxy_rules proxy_rules::from_environment(const std::function<const char*(const 
     const auto value = [&](std::string_view upper, bool upper_too = true) -> std::string_view {
         for (const bool as_given : {false, true}) {
             if (as_given && !upper_too) break;
-            name = as_given ? std::string(upper) : lower(upper);
+            name = as_given ? std::string(upper) : to_lower(upper);
             const char* found = get ? get(name.c_str()) : std::getenv(name.c_str());
             if (found && *found) return found;
         }

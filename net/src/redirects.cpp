@@ -1,3 +1,4 @@
+#include <reagent/base/ascii.hpp>
 #include <reagent/net/redirects.hpp>
 
 #include <reagent/base/untrusted_text.hpp>
@@ -9,21 +10,16 @@
 namespace reagent::inline v0 {
 namespace {
 
-bool same_name(std::string_view a, std::string_view lower) noexcept
-{
-    return a.size() == lower.size() && std::equal(a.begin(), a.end(), lower.begin(), [](char x, char y) { return (x >= 'A' && x <= 'Z' ? x + ('a' - 'A') : x) == y; });
-}
-
 bool names_content(std::string_view name) noexcept
 {
     constexpr std::string_view prefix = "content-";
-    return name.size() > prefix.size() && same_name(name.substr(0, prefix.size()), prefix);
+    return name.size() > prefix.size() && starts_but_case(name, prefix);
 }
 
 bool harmless(std::string_view name) noexcept
 {
     constexpr std::array<std::string_view, 4> list = {"accept", "accept-language", "user-agent", "content-type"};
-    return std::any_of(list.begin(), list.end(), [&](std::string_view l) { return same_name(name, l); });
+    return std::any_of(list.begin(), list.end(), [&](std::string_view l) { return equal_but_case(name, l); });
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "request_reader.hpp"
 
+#include <reagent/base/ascii.hpp>
+
 #include <boost/beast/http/basic_parser.hpp>
 
 #include <algorithm>
@@ -12,21 +14,6 @@ namespace {
 
 constexpr std::size_t max_blank = 32;  // bytes of blank lines in front of a request line
 
-char lower(char c) noexcept
-{
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
-}
-
-bool same_word(std::string_view text, std::string_view lower_word) noexcept
-{
-    return text.size() == lower_word.size() && std::equal(text.begin(), text.end(), lower_word.begin(), [](char a, char b) { return lower(a) == b; });
-}
-
-bool starts_with_word(std::string_view text, std::string_view lower_word) noexcept
-{
-    return text.size() >= lower_word.size() && same_word(text.substr(0, lower_word.size()), lower_word);
-}
-
 std::string_view trimmed(std::string_view s) noexcept
 {
     const auto blank = [](char c) { return c == ' ' || c == '\t'; };
@@ -37,7 +24,7 @@ std::string_view trimmed(std::string_view s) noexcept
 
 bool is_alnum(char c) noexcept
 {
-    return (c >= '0' && c <= '9') || (lower(c) >= 'a' && lower(c) <= 'z');
+    return (c >= '0' && c <= '9') || (to_lower(c) >= 'a' && to_lower(c) <= 'z');
 }
 
 // Letters of a method; what begins otherwise (a TLS hello, say) is no request, however long it goes on.
@@ -216,7 +203,7 @@ void request_reader::check_target()
     if (head_.method == "CONNECT") return fail(501, "CONNECT is not served here");
     if (t.find('#') != std::string::npos) return fail(400, "a fragment in the request target");
     if (t.starts_with('/') || (t == "*" && head_.method == "OPTIONS")) return;
-    const std::size_t scheme = starts_with_word(t, "http://") ? 7 : starts_with_word(t, "https://") ? 8 : 0;
+    const std::size_t scheme = starts_but_case(t, "http://") ? 7 : starts_but_case(t, "https://") ? 8 : 0;
     if (scheme == 0) return fail(400, "the request target is neither a path nor a URL");
     const std::size_t path = std::min(t.find_first_of("/?", scheme), t.size());
     if (path == scheme) return fail(400, "a request target without a host");
@@ -232,7 +219,7 @@ void request_reader::check_framing()
     if (lengths_ > 0) return fail(400, "both Content-Length and Transfer-Encoding");
     if (head_.minor == 0) return fail(400, "Transfer-Encoding in an HTTP/1.0 request");
     const std::string_view value = trimmed(head_.fields.get("transfer-encoding"));
-    if (same_word(value, "chunked") && parser_->chunked()) return;
+    if (equal_but_case(value, "chunked") && parser_->chunked()) return;
     // Without `chunked` at the end nobody can tell where the body ends (RFC 9112, section 6.3).
     if (!parser_->chunked()) return fail(400, "Transfer-Encoding does not end in chunked");
     fail(501, "a transfer coding other than chunked");
@@ -244,7 +231,7 @@ void request_reader::check_head()
     if (!plain_host(head_.fields.get("host"))) return fail(400, "the Host field is no host");
     const std::string_view expect = head_.fields.get("expect");
     if (!expect.empty() && head_.minor == 1) {
-        if (!same_word(expect, "100-continue")) return fail(417, "only 100-continue can be expected");
+        if (!equal_but_case(expect, "100-continue")) return fail(417, "only 100-continue can be expected");
         wants_continue_ = true;
     }
 }

@@ -1,5 +1,6 @@
 #include "request_writer.hpp"
 
+#include <reagent/base/ascii.hpp>
 #include <reagent/net/proxy.hpp>
 
 #include <array>
@@ -25,16 +26,6 @@ bool is_token(std::string_view s) noexcept
     return !s.empty();
 }
 
-bool same_name(std::string_view a, std::string_view lower) noexcept
-{
-    if (a.size() != lower.size()) return false;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        const char c = a[i] >= 'A' && a[i] <= 'Z' ? static_cast<char>(a[i] + ('a' - 'A')) : a[i];
-        if (c != lower[i]) return false;
-    }
-    return true;
-}
-
 void check_lines(std::string_view lines)
 {
     while (!lines.empty()) {
@@ -52,13 +43,13 @@ void check_lines(std::string_view lines)
                 throw validation_error("[http] the header field " + std::string(name.substr(0, 64)) + " holds a control character");
         }
         switch (name.size()) {
-        case 4: if (same_name(name, "host")) throw validation_error("[http] the header field Host is set by the client"); break;
-        case 6: if (same_name(name, "expect")) throw validation_error("[http] the header field Expect is set by the client"); break;
-        case 7: if (same_name(name, "trailer") || same_name(name, "upgrade")) throw validation_error("[http] Trailer and Upgrade are not supported"); break;
-        case 10: if (same_name(name, "connection")) throw validation_error("[http] the header field Connection is set by the client"); break;
-        case 14: if (same_name(name, "content-length")) throw validation_error("[http] the header field Content-Length is set by the client"); break;
-        case 19: if (same_name(name, "proxy-authorization")) throw validation_error("[http] the header field Proxy-Authorization is set by the client"); break;
-        case 17: if (same_name(name, "transfer-encoding")) throw validation_error("[http] the header field Transfer-Encoding is set by the client"); break;
+        case 4: if (equal_but_case(name, "host")) throw validation_error("[http] the header field Host is set by the client"); break;
+        case 6: if (equal_but_case(name, "expect")) throw validation_error("[http] the header field Expect is set by the client"); break;
+        case 7: if (equal_but_case(name, "trailer") || equal_but_case(name, "upgrade")) throw validation_error("[http] Trailer and Upgrade are not supported"); break;
+        case 10: if (equal_but_case(name, "connection")) throw validation_error("[http] the header field Connection is set by the client"); break;
+        case 14: if (equal_but_case(name, "content-length")) throw validation_error("[http] the header field Content-Length is set by the client"); break;
+        case 19: if (equal_but_case(name, "proxy-authorization")) throw validation_error("[http] the header field Proxy-Authorization is set by the client"); break;
+        case 17: if (equal_but_case(name, "transfer-encoding")) throw validation_error("[http] the header field Transfer-Encoding is set by the client"); break;
         default: break;
         }
     }
@@ -68,7 +59,7 @@ bool names_accept_encoding(std::string_view lines) noexcept
 {
     constexpr std::string_view name = "accept-encoding";
     while (!lines.empty()) {
-        if (lines.size() > name.size() && lines[name.size()] == ':' && same_name(lines.substr(0, name.size()), name)) return true;
+        if (lines.size() > name.size() && lines[name.size()] == ':' && equal_but_case(lines.substr(0, name.size()), name)) return true;
         const std::size_t end = lines.find('\n');
         lines.remove_prefix(end == std::string_view::npos ? lines.size() : end + 1);
     }
@@ -101,7 +92,7 @@ void check_request(const http_request& request)
     const auto negative = [](std::chrono::nanoseconds d) { return d.count() < 0; };
     if (negative(limits.connect) || negative(limits.first_byte) || negative(limits.idle))
         throw validation_error("[http] the limits connect, first_byte and idle must not be negative; zero is off");
-    if (!is_token(request.method) || same_name(request.method, "connect"))
+    if (!is_token(request.method) || equal_but_case(request.method, "connect"))
         throw validation_error("[http] the method must be an HTTP token other than CONNECT");
     check_target(request.target.target());
     check_host(request.target.host());

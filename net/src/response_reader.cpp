@@ -1,5 +1,7 @@
 #include "response_reader.hpp"
 
+#include <reagent/base/ascii.hpp>
+
 #include <boost/beast/http/basic_parser.hpp>
 
 #include <algorithm>
@@ -13,13 +15,11 @@ namespace {
 
 constexpr std::string_view version_prefix = "HTTP/1.";
 
-char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
-
 bool named(std::string_view line, std::string_view name) noexcept
 {
     if (line.size() <= name.size() || line[name.size()] != ':') return false;
     for (std::size_t i = 0; i < name.size(); ++i)
-        if (lower(line[i]) != name[i]) return false;
+        if (to_lower(line[i]) != name[i]) return false;
     return true;
 }
 
@@ -30,7 +30,7 @@ bool plain_chunked(std::string_view value) noexcept
     const auto blank = [](char c) { return c == ' ' || c == '\t'; };
     while (!value.empty() && blank(value.front())) value.remove_prefix(1);
     while (!value.empty() && blank(value.back())) value.remove_suffix(1);
-    return value.size() == word.size() && std::equal(value.begin(), value.end(), word.begin(), [](char a, char b) { return lower(a) == b; });
+    return equal_but_case(value, word);
 }
 
 bool may_trail(std::string_view name) noexcept
@@ -39,7 +39,7 @@ bool may_trail(std::string_view name) noexcept
         "authorization", "cache-control", "connection", "content-encoding", "content-length", "content-range", "content-type", "cookie", "host", "keep-alive", "location",
         "proxy-authenticate", "proxy-authorization", "retry-after", "set-cookie", "te", "trailer", "transfer-encoding", "upgrade", "vary", "www-authenticate"};
     return std::none_of(kept_to_heads.begin(), kept_to_heads.end(), [&](std::string_view k) {
-        return name.size() == k.size() && std::equal(name.begin(), name.end(), k.begin(), [](char a, char b) { return lower(a) == b; });
+        return equal_but_case(name, k);
     });
 }
 

@@ -4,6 +4,8 @@
 #include "server_connection.hpp"
 #include "server_state.hpp"
 
+#include <reagent/base/ascii.hpp>
+
 #include <boost/asio/post.hpp>
 
 #include <array>
@@ -12,14 +14,6 @@
 
 namespace reagent::inline v0::net_detail {
 namespace {
-
-bool same_name(std::string_view a, std::string_view lower) noexcept
-{
-    if (a.size() != lower.size()) return false;
-    for (std::size_t i = 0; i < a.size(); ++i)
-        if ((a[i] >= 'A' && a[i] <= 'Z' ? static_cast<char>(a[i] + ('a' - 'A')) : a[i]) != lower[i]) return false;
-    return true;
-}
 
 void check_field(std::string_view name, std::string_view value)
 {
@@ -35,7 +29,7 @@ void check_field(std::string_view name, std::string_view value)
         if ((u < 0x20 && c != '\t') || u == 0x7f)
             throw validation_error("[http_server] the response field " + std::string(name.substr(0, 64)) + " holds a control character");
     }
-    if (same_name(name, "content-length") || same_name(name, "transfer-encoding"))
+    if (equal_but_case(name, "content-length") || equal_but_case(name, "transfer-encoding"))
         throw validation_error("[http_server] the response field " + std::string(name) + " is set by the server");
 }
 
@@ -95,9 +89,9 @@ void server_connection::write_head(std::string& out, unsigned status, std::strin
     for (std::size_t i = 0; fields != nullptr && i < fields->size(); ++i) {
         const auto [name, value] = (*fields)[i];
         check_field(name, value);
-        dated = dated || same_name(name, "date");
-        if (same_name(name, "connection")) {
-            said_close = said_close || same_name(value, "close");
+        dated = dated || equal_but_case(name, "date");
+        if (equal_but_case(name, "connection")) {
+            said_close = said_close || equal_but_case(value, "close");
             continue;
         }
         out.append(name).append(": ").append(value).append("\r\n");

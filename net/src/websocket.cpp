@@ -13,7 +13,7 @@ namespace reagent::inline v0 {
 using net_detail::direction;
 using net_detail::frame_op;
 using net_detail::frame_result;
-using net_detail::in_ms;
+using net_detail::ms_text;
 using net_detail::later;
 using net_detail::parking;
 using net_detail::throw_if_cancelled;
@@ -124,10 +124,10 @@ steady_time websocket::impl::on_deadline(steady_time now)
             continue;
         case limit::close: end(nullptr); break;
         case limit::pong:
-            end(std::make_exception_ptr(timeout_error(errc::idle_timeout, websocket_label(target) + ": no answer to a ping within " + in_ms(options.pong_within))));
+            end(std::make_exception_ptr(timeout_error(errc::idle_timeout, websocket_label(target) + ": no answer to a ping within " + ms_text(options.pong_within))));
             break;
         default:
-            end(std::make_exception_ptr(timeout_error(errc::idle_timeout, websocket_label(target) + ": no byte moved for " + in_ms(options.idle))));
+            end(std::make_exception_ptr(timeout_error(errc::idle_timeout, websocket_label(target) + ": no byte moved for " + ms_text(options.idle))));
             break;
         }
         return steady_time::max();

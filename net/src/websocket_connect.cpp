@@ -11,7 +11,7 @@
 
 namespace reagent::inline v0 {
 
-using net_detail::in_ms;
+using net_detail::ms_text;
 using net_detail::io_result;
 using net_detail::io_status;
 using net_detail::later;
@@ -35,8 +35,8 @@ public:
     {
         throw_if_cancelled(cancelled);
         if (!expired_) return;
-        if (which_ == errc::connect_timeout) throw timeout_error(which_, label + ": not connected within " + in_ms(options_.connect));
-        throw timeout_error(which_, label + ": no answer to the handshake within " + in_ms(options_.handshake));
+        if (which_ == errc::connect_timeout) throw timeout_error(which_, label + ": not connected within " + ms_text(options_.connect));
+        throw timeout_error(which_, label + ": no answer to the handshake within " + ms_text(options_.handshake));
     }
     net_detail::dial_stop stop;
 

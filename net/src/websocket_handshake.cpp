@@ -2,6 +2,7 @@
 
 #include "request_writer.hpp"
 
+#include <reagent/base/ascii.hpp>
 #include <reagent/base/base64.hpp>
 #include <reagent/base/untrusted_text.hpp>
 
@@ -51,19 +52,12 @@ bool worth_another_try(websocket_fault fault, unsigned status) noexcept
     return fault == websocket_fault::cut || fault == websocket_fault::broken || status == 408 || status == 429 || status >= 500;
 }
 
-constexpr char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
-
-bool same_name(std::string_view a, std::string_view b) noexcept
-{
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return lower(x) == lower(y); });
-}
-
 // Whether one of the fields `name` lists `token`.
 bool lists(const http_fields& fields, std::string_view name, std::string_view token) noexcept
 {
     for (std::size_t i = 0; i < fields.size(); ++i) {
         const auto [field, value] = fields[i];
-        if (!same_name(field, name)) continue;
+        if (!equal_but_case(field, name)) continue;
         for (std::string_view rest = value; !rest.empty();) {
             const std::size_t comma = std::min(rest.find(','), rest.size());
             std::string_view item = rest.substr(0, comma);
@@ -71,7 +65,7 @@ bool lists(const http_fields& fields, std::string_view name, std::string_view to
             const std::size_t from = std::min(item.find_first_not_of(" \t"), item.size());
             item.remove_prefix(from);
             item.remove_suffix(item.size() - std::min(item.find_last_not_of(" \t") + 1, item.size()));
-            if (same_name(item, token)) return true;
+            if (equal_but_case(item, token)) return true;
         }
     }
     return false;
@@ -80,7 +74,7 @@ bool lists(const http_fields& fields, std::string_view name, std::string_view to
 std::size_t count(const http_fields& fields, std::string_view name) noexcept
 {
     std::size_t n = 0;
-    for (std::size_t i = 0; i < fields.size(); ++i) n += same_name(fields[i].first, name) ? 1 : 0;
+    for (std::size_t i = 0; i < fields.size(); ++i) n += equal_but_case(fields[i].first, name) ? 1 : 0;
     return n;
 }
 
@@ -106,7 +100,7 @@ url websocket_url(std::string_view text, std::string_view what)
     // Whatever surrounds or breaks the scheme, the parser of URLs decides about the rest.
     const std::size_t colon = std::min(text.find(':'), text.size());
     const std::string_view scheme = text.substr(0, colon);
-    if (same_name(scheme, "ws") || same_name(scheme, "wss"))
+    if (equal_but_case(scheme, "ws") || equal_but_case(scheme, "wss"))
         return url::parse_or_throw("http" + std::string(scheme.size() == 3 ? "s" : "") + std::string(text.substr(colon)), what);
     return url::parse_or_throw(text, what);
 }
@@ -124,7 +118,7 @@ void check_websocket_options(const url& to, const websocket_options& o)
     check_request(r);
     constexpr std::string_view ours = "sec-websocket-";
     for (std::string_view rest = o.header_lines; !rest.empty(); rest.remove_prefix(rest.find("\r\n") + 2))
-        if (same_name(rest.substr(0, ours.size()), ours)) throw validation_error("[websocket] the header fields Sec-WebSocket-… are set by the client");
+        if (equal_but_case(rest.substr(0, ours.size()), ours)) throw validation_error("[websocket] the header fields Sec-WebSocket-… are set by the client");
     for (const std::string& p : o.protocols) {
         const bool token = !p.empty() && std::all_of(p.begin(), p.end(), [](char c) { return c > ' ' && c < 0x7f && std::string_view("()<>@,;:\\\"/[]?={}").find(c) == std::string_view::npos; });
         if (!token || std::count(o.protocols.begin(), o.protocols.end(), p) != 1) throw validation_error("[websocket] sub-protocols must be HTTP tokens, each given once");

@@ -81,7 +81,7 @@ struct websocket::impl final : deadline_entry, net_detail::frame_owner {
 namespace net_detail {
 
 inline std::string websocket_label(const url& to) { return "[websocket] " + to.redacted(); }
-inline std::string in_ms(duration d) { return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(d).count()) + " ms"; }
+inline std::string ms_text(duration d) { return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(d).count()) + " ms"; }
 inline void throw_if_cancelled(asio::cancellation_type c)
 {
     if (c != asio::cancellation_type::none) throw boost::system::system_error(asio::error::operation_aborted, "co_await");

@@ -1,3 +1,4 @@
+#include <reagent/base/ascii.hpp>
 #include <reagent/base/json.hpp>
 #include <reagent/base/untrusted_text.hpp>
 #include <reagent/base/utf8.hpp>
@@ -21,8 +22,7 @@ std::string_view get(const void* fields, std::string_view name)
 
 bool is_type(std::string_view content_type, std::string_view wanted) noexcept
 {
-    const auto same = [](char a, char b) { return (a >= 'A' && a <= 'Z' ? static_cast<char>(a + 32) : a) == b; };
-    return content_type.size() >= wanted.size() && std::equal(wanted.begin(), wanted.end(), content_type.begin(), [&](char b, char a) { return same(a, b); }) &&
+    return starts_but_case(content_type, wanted) &&
            (content_type.size() == wanted.size() || content_type[wanted.size()] == ';' || content_type[wanted.size()] == ' ');
 }
 
@@ -30,13 +30,12 @@ bool is_type(std::string_view content_type, std::string_view wanted) noexcept
 bool tells_rate_limits(const http_fields& fields) noexcept
 {
     constexpr std::string_view word = "ratelimit";
-    const auto same = [](char a, char b) { return (a >= 'A' && a <= 'Z' ? static_cast<char>(a + 32) : a) == b; };
     for (std::size_t i = 0; i < fields.size(); ++i) {
         const std::string_view name = fields[i].first;
         for (const std::string_view prefix : {std::string_view("x-"), std::string_view("anthropic-")}) {
             if (name.size() <= prefix.size() + word.size()) continue;
             const std::string_view at = name.substr(prefix.size(), word.size());
-            if (std::equal(at.begin(), at.end(), word.begin(), same)) return true;
+            if (equal_but_case(at, word)) return true;
         }
     }
     return false;

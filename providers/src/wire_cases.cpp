@@ -1,3 +1,4 @@
+#include <reagent/base/ascii.hpp>
 #include <reagent/base/base64.hpp>
 #include <reagent/base/error.hpp>
 #include <reagent/base/untrusted_text.hpp>
@@ -156,9 +157,7 @@ json encode_openai(const json& in)
     json headers = json::object();
     for (std::string_view rest = wire.header_lines; !rest.empty();) {
         const std::size_t end = rest.find("\r\n"), colon = rest.find(": ");
-        std::string name(rest.substr(0, colon));
-        for (char& c : name)
-            if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
+        std::string name = to_lower(rest.substr(0, colon));
         headers.set(std::move(name), rest.substr(colon + 2, end - colon - 2));
         rest.remove_prefix(end + 2);
     }

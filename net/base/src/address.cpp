@@ -1,19 +1,10 @@
 #include <reagent/base/address.hpp>
+#include <reagent/base/ascii.hpp>
 
 #include <algorithm>
 
 namespace reagent::inline v0 {
 namespace {
-
-bool digit(char c) noexcept { return c >= '0' && c <= '9'; }
-
-int hex_value(char c) noexcept
-{
-    if (digit(c)) return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-    return -1;
-}
 
 // Four decimal parts without leading zeros and nothing else.
 std::optional<std::uint32_t> parse_v4(std::string_view text) noexcept
@@ -27,7 +18,7 @@ std::optional<std::uint32_t> parse_v4(std::string_view text) noexcept
         }
         std::uint32_t value = 0;
         const std::size_t from = at;
-        while (at < text.size() && digit(text[at]) && at - from < 3) value = value * 10 + static_cast<std::uint32_t>(text[at++] - '0');
+        while (at < text.size() && is_digit(text[at]) && at - from < 3) value = value * 10 + static_cast<std::uint32_t>(text[at++] - '0');
         if (at == from || value > 255 || (at - from > 1 && text[from] == '0')) return {};
         bits = bits << 8 | value;
     }

@@ -1,5 +1,6 @@
 #include "json_number.hpp"
 
+#include <reagent/base/ascii.hpp>
 #include <reagent/base/json.hpp>
 
 #include <charconv>
@@ -9,8 +10,6 @@
 namespace reagent::inline v0 {
 namespace base_detail {
 namespace {
-
-bool digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
 // Walks the significant digits of a decimal, skipping its point.
 struct digit_walk {
@@ -31,7 +30,7 @@ std::size_t scan_number(std::string_view text, std::size_t& stopped) noexcept
     const auto at = [&] { return i < text.size() ? text[i] : '\0'; };
     const auto run = [&] {
         const std::size_t from = i;
-        while (digit(at())) ++i;
+        while (is_digit(at())) ++i;
         return i != from;
     };
     stopped = 0;

@@ -1,5 +1,6 @@
 #include "json_string.hpp"
 
+#include <reagent/base/ascii.hpp>
 #include <reagent/base/json.hpp>
 #include <reagent/base/utf8.hpp>
 
@@ -52,14 +53,6 @@ void append_run(std::string& out, std::string_view run, bool above_ascii)
 {
     if (!above_ascii || is_utf8(run)) out.append(run);
     else repair_utf8_to(out, run);
-}
-
-int hex_value(char c) noexcept
-{
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-    return -1;
 }
 
 // Four hex digits at `at`; on failure `at` is on the byte that is none.

@@ -1,6 +1,7 @@
 #include "url_host.hpp"
 
 #include <reagent/base/address.hpp>
+#include <reagent/base/ascii.hpp>
 #include <reagent/base/error.hpp>
 #include <reagent/base/untrusted_text.hpp>
 #include <reagent/base/url.hpp>
@@ -11,7 +12,6 @@
 namespace reagent::inline v0 {
 namespace {
 
-char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 bool slash(char c) noexcept { return c == '/' || c == '\\'; }
 
 // The percent-encode sets of the standard, beyond controls and what is above ASCII.
@@ -51,7 +51,7 @@ int dots(std::string_view segment) noexcept
     int n = 0;
     while (!segment.empty()) {
         if (segment.front() == '.') segment.remove_prefix(1);
-        else if (segment.size() >= 3 && segment[0] == '%' && segment[1] == '2' && lower(segment[2]) == 'e') segment.remove_prefix(3);
+        else if (segment.size() >= 3 && segment[0] == '%' && segment[1] == '2' && to_lower(segment[2]) == 'e') segment.remove_prefix(3);
         else return 0;
         ++n;
     }
@@ -110,7 +110,7 @@ boost::system::result<url> url::parse(std::string_view source)
     const std::size_t colon = rest.find(':');
     if (colon == std::string_view::npos) return bad;
     u.scheme_.assign(rest.substr(0, colon));
-    std::transform(u.scheme_.begin(), u.scheme_.end(), u.scheme_.begin(), lower);
+    u.scheme_ = to_lower(u.scheme_);
     if (u.scheme_ != "http" && u.scheme_ != "https") return bad;
     rest.remove_prefix(colon + 1);
     while (!rest.empty() && slash(rest.front())) rest.remove_prefix(1);

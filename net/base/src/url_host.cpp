@@ -1,6 +1,7 @@
 #include "url_host.hpp"
 
 #include <reagent/base/address.hpp>
+#include <reagent/base/ascii.hpp>
 #include <reagent/base/utf8.hpp>
 
 #include <idn2.h>
@@ -10,16 +11,6 @@
 
 namespace reagent::inline v0::base_detail {
 namespace {
-
-bool digit(char c) noexcept { return c >= '0' && c <= '9'; }
-char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-int hex_value(char c) noexcept
-{
-    if (digit(c)) return c - '0';
-    c = lower(c);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
 
 bool forbidden_in_domain(char c) noexcept
 {
@@ -43,7 +34,7 @@ std::optional<std::uint64_t> parse_part(std::string_view s) noexcept
 {
     if (s.empty()) return {};
     int base = 10;
-    if (s.size() >= 2 && s[0] == '0' && lower(s[1]) == 'x') {
+    if (s.size() >= 2 && s[0] == '0' && to_lower(s[1]) == 'x') {
         base = 16;
         s.remove_prefix(2);
     } else if (s.size() >= 2 && s[0] == '0') {
@@ -63,7 +54,7 @@ bool ends_in_number(std::vector<std::string_view> labels) noexcept
 {
     if (labels.size() > 1 && labels.back().empty()) labels.pop_back();
     const std::string_view last = labels.back();
-    if (!last.empty() && std::all_of(last.begin(), last.end(), digit)) return true;
+    if (!last.empty() && std::all_of(last.begin(), last.end(), is_digit)) return true;
     return parse_part(last).has_value();
 }
 
@@ -89,7 +80,7 @@ bool needs_idna(std::string_view domain)
     if (std::any_of(domain.begin(), domain.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; })) return true;
     const std::vector<std::string_view> labels = split_labels(domain);
     return std::any_of(labels.begin(), labels.end(), [](std::string_view label) {
-        return label.size() >= 4 && lower(label[0]) == 'x' && lower(label[1]) == 'n' && label[2] == '-' && label[3] == '-';
+        return label.size() >= 4 && to_lower(label[0]) == 'x' && to_lower(label[1]) == 'n' && label[2] == '-' && label[3] == '-';
     });
 }
 
@@ -99,7 +90,7 @@ std::optional<std::string> domain_to_ascii(const std::string& domain)
     std::string ascii;
     if (!needs_idna(domain)) {
         ascii = domain;
-        std::transform(ascii.begin(), ascii.end(), ascii.begin(), lower);
+        ascii = to_lower(ascii);
         return ascii;
     }
     if (!is_utf8(domain) || domain.find('\0') != std::string::npos) return {};
@@ -108,7 +99,7 @@ std::optional<std::string> domain_to_ascii(const std::string& domain)
     if (status != IDN2_OK) return {};
     ascii = reinterpret_cast<const char*>(found);
     idn2_free(found);
-    std::transform(ascii.begin(), ascii.end(), ascii.begin(), lower);
+    ascii = to_lower(ascii);
     return ascii;
 }
 

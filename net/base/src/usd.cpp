@@ -1,3 +1,4 @@
+#include <reagent/base/ascii.hpp>
 #include <reagent/base/error.hpp>
 #include <reagent/base/untrusted_text.hpp>
 #include <reagent/base/usd.hpp>
@@ -10,8 +11,6 @@ namespace {
 
 constexpr std::int64_t nanos_per_dollar = 1'000'000'000;
 constexpr std::int64_t largest_exponent = 1'000'000'000;  // beyond it only the sign matters
-bool digit(char c) noexcept { return c >= '0' && c <= '9'; }
-
 std::int64_t saturated(bool negative) noexcept { return negative ? INT64_MIN : INT64_MAX; }
 
 }  // namespace
@@ -24,12 +23,12 @@ boost::system::result<usd> usd::parse(std::string_view text) noexcept
     const bool negative = !text.empty() && text[0] == '-';
     if (negative || (!text.empty() && text[0] == '+')) ++i;
     const std::size_t whole = i;
-    while (i < text.size() && digit(text[i])) ++i;
+    while (i < text.size() && is_digit(text[i])) ++i;
     const std::size_t point = i;
     if (point == whole) return bad;
     if (i < text.size() && text[i] == '.') {
         ++i;
-        while (i < text.size() && digit(text[i])) ++i;
+        while (i < text.size() && is_digit(text[i])) ++i;
         if (i == point + 1) return bad;
     }
     const std::size_t end = i;
@@ -39,7 +38,7 @@ boost::system::result<usd> usd::parse(std::string_view text) noexcept
         const bool down = i < text.size() && text[i] == '-';
         if (down || (i < text.size() && text[i] == '+')) ++i;
         if (i == text.size()) return bad;
-        for (; i < text.size() && digit(text[i]); ++i) exponent = std::min(exponent * 10 + (text[i] - '0'), largest_exponent);
+        for (; i < text.size() && is_digit(text[i]); ++i) exponent = std::min(exponent * 10 + (text[i] - '0'), largest_exponent);
         if (down) exponent = -exponent;
     }
     if (i != text.size()) return bad;

@@ -1,3 +1,4 @@
+#include <reagent/base/ascii.hpp>
 #include <reagent/model/degradation.hpp>
 
 #include <algorithm>
@@ -7,14 +8,9 @@ namespace reagent::inline v0 {
 
 namespace {
 
-char lower(char c) noexcept
-{
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-}
-
 bool letter(char c) noexcept
 {
-    c = lower(c);
+    c = to_lower(c);
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
 }
 
@@ -23,7 +19,7 @@ std::size_t find(std::string_view text, std::string_view word, std::size_t from 
 {
     if (from > text.size()) return std::string_view::npos;
     const auto at = std::search(text.begin() + static_cast<std::ptrdiff_t>(from), text.end(), word.begin(), word.end(),
-                                [](char a, char b) { return lower(a) == b; });
+                                [](char a, char b) { return to_lower(a) == b; });
     return at == text.end() ? std::string_view::npos : static_cast<std::size_t>(at - text.begin());
 }
 

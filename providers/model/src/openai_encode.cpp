@@ -1,3 +1,4 @@
+#include <reagent/base/ascii.hpp>
 #include <reagent/base/error.hpp>
 #include <reagent/base/untrusted_text.hpp>
 #include <reagent/model/encoded_prefix.hpp>
@@ -208,9 +209,7 @@ bool fits_a_header(std::string_view text) noexcept
 void append_headers(std::string& lines, const openai_codec_options& o)
 {
     for (const auto& [name, value] : o.headers) {
-        std::string lower(name);
-        for (char& c : lower)
-            if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
+        const std::string lower = to_lower(name);
         if (lower == "content-type" || (lower == "authorization" && !o.key.empty())) throw validation_error(prefixed(openai_component, "the header " + name + " is set by the provider"));
         const bool token = !name.empty() && name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$%&'*+-.^_`|~") == std::string::npos;
         if (!token || !fits_a_header(value)) throw validation_error(prefixed(openai_component, "the header " + untrusted_text(name, 40) + " must be a name and one line of text"));

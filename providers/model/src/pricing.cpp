@@ -1,3 +1,4 @@
+#include <reagent/base/ascii.hpp>
 #include <reagent/base/error.hpp>
 #include <reagent/base/untrusted_text.hpp>
 #include <reagent/model/model_table.hpp>
@@ -15,8 +16,7 @@ constexpr double guess_input = 3'000, guess_output = 15'000, haiku_input = 1'000
 
 bool contains_ignoring_case(std::string_view text, std::string_view word) noexcept
 {
-    const auto same = [](char a, char b) { return (a >= 'A' && a <= 'Z' ? static_cast<char>(a + 32) : a) == b; };
-    return std::search(text.begin(), text.end(), word.begin(), word.end(), same) != text.end();
+    return std::search(text.begin(), text.end(), word.begin(), word.end(), [](char a, char b) { return to_lower(a) == b; }) != text.end();
 }
 
 std::optional<usd> money(long double nanos, bool up) noexcept

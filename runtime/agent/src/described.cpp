@@ -1,4 +1,5 @@
 #include <reagent/agent/described.hpp>
+#include <reagent/base/ascii.hpp>
 #include <reagent/base/untrusted_text.hpp>
 
 #include <algorithm>
@@ -21,12 +22,6 @@ std::string shown(const json& value)
 {
     if (value.is_string() || value.is_number() || value.is_bool()) return untrusted_text(value.dump(), 60);
     return std::string(value.type_name());
-}
-
-bool equal_but_case(std::string_view a, std::string_view b)
-{
-    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
-    return std::ranges::equal(a, b, {}, lower, lower);
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include <reagent/base/ascii.hpp>
 #include <reagent/testing/byte_server.hpp>
 
 #include <boost/asio/bind_executor.hpp>
@@ -32,13 +33,6 @@ namespace {
 
 using asio::ip::tcp;
 
-std::string lower(std::string_view text)
-{
-    std::string out(text);
-    std::transform(out.begin(), out.end(), out.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-    return out;
-}
-
 /// The decoded body of a chunked message at the start of `bytes` and how much it took, or nothing when it is not whole.
 std::optional<std::pair<std::string, std::size_t>> chunked_body(std::string_view bytes)
 {
@@ -64,7 +58,7 @@ std::optional<byte_request> take_request(std::string& bytes)
     byte_request r;
     r.head = bytes.substr(0, end + 4);
     std::size_t used = r.head.size();
-    if (lower(r.header("transfer-encoding")) == "chunked") {
+    if (to_lower(r.header("transfer-encoding")) == "chunked") {
         auto body = chunked_body(std::string_view(bytes).substr(used));
         if (!body) return std::nullopt;
         r.body = std::move(body->first);
@@ -436,13 +430,13 @@ std::string byte_request::target() const
 
 std::string byte_request::header(std::string_view name) const
 {
-    const std::string wanted = lower(name);
+    const std::string wanted = to_lower(name);
     for (std::size_t at = head.find("\r\n"); at != std::string::npos && at + 2 < head.size();) {
         const std::size_t start = at + 2;
         at = head.find("\r\n", start);
         const std::string_view line = std::string_view(head).substr(start, at - start);
         const std::size_t colon = line.find(':');
-        if (colon == std::string_view::npos || lower(line.substr(0, colon)) != wanted) continue;
+        if (colon == std::string_view::npos || to_lower(line.substr(0, colon)) != wanted) continue;
         std::string_view value = line.substr(colon + 1);
         while (!value.empty() && value.front() == ' ') value.remove_prefix(1);
         while (!value.empty() && value.back() == ' ') value.remove_suffix(1);

@@ -1,3 +1,4 @@
+#include <reagent/base/ascii.hpp>
 #include <reagent/testing/http_text.hpp>
 
 #include "http_reason.hpp"
@@ -12,20 +13,10 @@ namespace reagent::inline v0::testing {
 
 namespace {
 
-bool same_name(std::string_view a, std::string_view b)
-{
-    const auto low = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
-    if (a.size() != b.size()) return false;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        if (low(a[i]) != low(b[i])) return false;
-    }
-    return true;
-}
-
 void default_type(header_list& headers, std::string_view type)
 {
     for (const auto& [name, value] : headers) {
-        if (same_name(name, "content-type")) return;
+        if (equal_but_case(name, "content-type")) return;
     }
     headers.insert(headers.begin(), {"content-type", std::string(type)});
 }

@@ -1,5 +1,7 @@
 #include "mock_session.hpp"
 
+#include <reagent/base/ascii.hpp>
+
 #include <boost/asio/post.hpp>
 
 #include <algorithm>
@@ -111,8 +113,7 @@ void mock_session::handle(server_request&& request)
         entry_->method = request.method;
         entry_->path = path;
         for (std::size_t i = 0; i < request.fields.size(); ++i) {
-            std::string name(request.fields[i].first);
-            for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+            std::string name = to_lower(request.fields[i].first);
             const bool secret = is_credential(name);
             entry_->headers.emplace_back(std::move(name), secret ? "***" : request.fields[i].second);
         }

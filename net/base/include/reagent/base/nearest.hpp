@@ -1,4 +1,6 @@
 #pragma once
+#include <reagent/base/ascii.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <optional>
@@ -12,15 +14,14 @@ namespace reagent::inline v0 {
 /// Insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`; ASCII case is ignored.
 inline std::size_t edit_distance(std::string_view a, std::string_view b)
 {
-    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
     std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
     for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
     for (std::size_t i = 1; i <= a.size(); ++i) {
         row[0] = i;
         for (std::size_t j = 1; j <= b.size(); ++j) {
-            const bool same = lower(a[i - 1]) == lower(b[j - 1]);
+            const bool same = to_lower(a[i - 1]) == to_lower(b[j - 1]);
             row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (same ? 0 : 1)});
-            if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) && lower(a[i - 2]) == lower(b[j - 1]))
+            if (i > 1 && j > 1 && to_lower(a[i - 1]) == to_lower(b[j - 2]) && to_lower(a[i - 2]) == to_lower(b[j - 1]))
                 row[j] = std::min(row[j], before[j - 2] + 1);
         }
         std::swap(before, last);
