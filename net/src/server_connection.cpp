@@ -313,13 +313,4 @@ void server_connection::finish(peer_end how, bool with_reset)
     state->left(number_);
 }
 
-bool server_connection::peer_gone() const noexcept
-{
-    if (closed()) return true;
-    char byte = 0;
-    const ssize_t n = ::recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    // A client that closes with bytes of the answer unread leaves a reset instead of an end.
-    return n == 0 || (n < 0 && errno == ECONNRESET);
-}
-
 }  // namespace reagent::inline v0::net_detail
