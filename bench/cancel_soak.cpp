@@ -1,9 +1,12 @@
 // Does a cancel leave anything behind? A million calls (or the number given), two hundred at a time, each cancelled at a random point: between two
 // handlers while it connects or sends, at any time of the wait for the answer, behind any part of a stream, in a wait and outside of one, and after its
-// end. Half of them are JSON, half streams; half dial a connection of their own. The mock server is a process of its own. At the end live
+// end. Half of them are JSON, half streams; half dial a connection of their own; a quarter goes over TLS when a directory with what `bench/certificates`
+// makes is given. The mock server is a process of its own. At the end live
 // objects, allocations, descriptors and resident memory must be where they were after the first tenth, or the first 2,000.
 //
-//     cancel_soak [cancels]
+//     cancel_soak [calls [certificates]]
+//
+// `bench/cancel_soak` does all of it.
 #include "bench_common.hpp"
 
 #include <reagent/base/error.hpp>
@@ -53,7 +56,12 @@ struct counted {
     static inline long alive = 0;
 };
 
-void serve(int report)
+/// The ports of the plain server and of the one over TLS, 0 without.
+struct ports {
+    std::uint16_t plain = 0, tls = 0;
+};
+
+void serve(int report, const std::string& certificates)
 {
     const pid_t parent = ::getppid();
     reagent::testing::mock_fixture fixture;
@@ -61,38 +69,68 @@ void serve(int report)
     reagent::testing::mock_options options;
     options.fixtures({fixture}).address("0.0.0.0").latency(std::chrono::milliseconds(1)).gap(std::chrono::milliseconds(1)).max_journal(1);
     asio::io_context context(1);
-    reagent::testing::mock_server server(context.get_executor(), std::move(options));
-    const std::uint16_t port = server.port();
-    if (::write(report, &port, sizeof port) != sizeof port) return;
+    const reagent::testing::mock_server plain(context.get_executor(), options);
+    std::unique_ptr<reagent::testing::mock_server> tls;
+    ports at;
+    at.plain = plain.port();
+    if (!certificates.empty()) {
+        reagent::tls_server_options keys;
+        keys.certificate_file = certificates + "/chain.pem";
+        keys.key_file = certificates + "/leaf.key";
+        tls = std::make_unique<reagent::testing::mock_server>(context.get_executor(), options.tls(std::move(keys)));
+        at.tls = tls->port();
+    }
+    if (::write(report, &at, sizeof at) != sizeof at) return;
     while (::getppid() == parent) context.run_for(std::chrono::seconds(1));
 }
 
 struct tally {
-    std::uint64_t started = 0, cancelled = 0, ended = 0, wrong = 0;
+    std::uint64_t started = 0, tls = 0, cancelled = 0, ended = 0, wrong = 0;
     std::string first_wrong;
 };
 
-/// One provider for each address, on a client that keeps connections or on one that does not.
+/// `localhost`, which the certificate names, has all the addresses in turn.
+class in_turn final : public reagent::resolver {
+public:
+    reagent::awaitable<std::vector<reagent::ip_address>> resolve(std::string) override
+    {
+        const auto next = reagent::ip_address::v4(0x7f000001u + turn_++ % addresses);
+        co_return std::vector<reagent::ip_address>(1, next);
+    }
+
+private:
+    unsigned turn_ = 0;
+};
+
+/// A provider for each address and one over TLS, each on a client that keeps connections and on one that does not.
 struct providers {
-    providers(asio::io_context& context, std::uint16_t port) : pooled(context.get_executor(), pooled_options()), dialling(context.get_executor(), dialling_options())
+    providers(asio::io_context& context, ports at, const std::string& certificates)
+        : pooled(context.get_executor(), options(64, certificates)), dialling(context.get_executor(), options(0, certificates))
     {
         messages.push_back(reagent::message::user("go on"));
         for (int i = 0; i < addresses; ++i) {
-            const std::string base = "http://127.0.0." + std::to_string(1 + i) + ':' + std::to_string(port) + "/v1";
-            for (const reagent::http_client& client : {pooled, dialling})
-                all.push_back(reagent::openai_chat(client, reagent::openai_options(std::string(bench::model_name)).base_url(base).key(reagent::secret("sk-test"))));
+            const std::string base = "http://127.0.0." + std::to_string(1 + i) + ':' + std::to_string(at.plain) + "/v1";
+            for (const reagent::http_client& client : {pooled, dialling}) plain.push_back(make(client, base));
         }
+        if (at.tls == 0) return;
+        for (const reagent::http_client& client : {pooled, dialling}) tls.push_back(make(client, "https://localhost:" + std::to_string(at.tls) + "/v1"));
     }
-    static reagent::http_client_options pooled_options() { return {}; }
-    static reagent::http_client_options dialling_options()
+    static reagent::http_client_options options(std::size_t idle, const std::string& certificates)
     {
         reagent::http_client_options o;
-        o.max_idle_per_origin = 0;
+        o.max_idle_per_origin = idle;
+        o.resolver = std::make_shared<in_turn>();
+        o.tls.system_store = false;
+        if (!certificates.empty()) o.tls.ca_file = certificates + "/root.pem";
         return o;
+    }
+    static reagent::provider_ptr make(const reagent::http_client& client, const std::string& base)
+    {
+        return reagent::openai_chat(client, reagent::openai_options(std::string(bench::model_name)).base_url(base).key(reagent::secret("sk-test")));
     }
     reagent::http_client pooled, dialling;
     reagent::transcript messages;
-    std::vector<reagent::provider_ptr> all;
+    std::vector<reagent::provider_ptr> plain, tls;
 };
 
 /// One place of the two hundred: starts its next call when the last one has ended.
@@ -112,7 +150,10 @@ public:
         batch_ = 1 + pick(6);
         signalled_ = false;
         ++turn_;
-        asio::co_spawn(context_, call(from_.all[pick(static_cast<unsigned>(from_.all.size()))]),
+        const bool over_tls = !from_.tls.empty() && pick(4) == 0;
+        const std::vector<reagent::provider_ptr>& providers_of = over_tls ? from_.tls : from_.plain;
+        if (over_tls) ++counts_.tls;
+        asio::co_spawn(context_, call(providers_of[pick(static_cast<unsigned>(providers_of.size()))]),
                        asio::bind_cancellation_slot(stop_.slot(), [this, token = counted()](const std::exception_ptr& failure) { on_end(failure); }));
         if (point_ == point::handlers) hop(pick(12), turn_);
         if (point_ == point::time) {
@@ -207,10 +248,10 @@ struct figures {
     long alive, allocations, descriptors = 0, rss_kb = 0;
 };
 
-int soak(std::uint16_t port, int calls)
+int soak(ports at, const std::string& certificates, int calls)
 {
     asio::io_context context(1);
-    providers from(context, port);
+    providers from(context, at, certificates);
     tally counts;
     const reagent::testing::allocation_counter memory;
     const auto play = [&](int count) {
@@ -237,9 +278,9 @@ int soak(std::uint16_t port, int calls)
     const double seconds = static_cast<double>(bench::monotonic_ns() - began) / 1e9;
     const bool held = counts.wrong == 0 && after.alive == 0 && after.descriptors == before.descriptors &&
         std::abs(after.allocations - before.allocations) <= limit_allocations && (!memory_counts || after.rss_kb - before.rss_kb <= limit_rss_kb);
-    std::printf("{\"bench\":\"cancel_soak\",\"calls\":%llu,\"cancelled\":%llu,\"ended\":%llu,\"wrong\":%llu,\"seconds\":%.0f,\"alive\":%ld,\"allocations\":[%ld,%ld],"
+    std::printf("{\"bench\":\"cancel_soak\",\"calls\":%llu,\"tls\":%llu,\"cancelled\":%llu,\"ended\":%llu,\"wrong\":%llu,\"seconds\":%.0f,\"alive\":%ld,\"allocations\":[%ld,%ld],"
                 "\"descriptors\":[%ld,%ld],\"rss_kb\":[%ld,%ld],\"limit_rss_kb\":%ld}\n",
-                static_cast<unsigned long long>(counts.started), static_cast<unsigned long long>(counts.cancelled), static_cast<unsigned long long>(counts.ended),
+                static_cast<unsigned long long>(counts.started), static_cast<unsigned long long>(counts.tls), static_cast<unsigned long long>(counts.cancelled), static_cast<unsigned long long>(counts.ended),
                 static_cast<unsigned long long>(counts.wrong), seconds, after.alive, before.allocations, after.allocations, before.descriptors, after.descriptors,
                 before.rss_kb, after.rss_kb, limit_rss_kb);
     if (counts.wrong > 0) std::fprintf(stderr, "cancel_soak: the first that failed otherwise: %s\n", counts.first_wrong.c_str());
@@ -251,8 +292,9 @@ int soak(std::uint16_t port, int calls)
 int main(int argc, char** argv)
 {
     const int calls = argc > 1 ? std::atoi(argv[1]) : 1'000'000;
+    const std::string certificates = argc > 2 ? argv[2] : "";
     if (calls < 4000) {
-        std::fprintf(stderr, "usage: cancel_soak [calls]      (at least 4000)\n");
+        std::fprintf(stderr, "usage: cancel_soak [calls [certificates]]      (at least 4000)\n");
         return 2;
     }
     bench::raise_descriptor_limit();
@@ -260,14 +302,14 @@ int main(int argc, char** argv)
     if (::pipe(ends) != 0) return 1;
     const pid_t server = ::fork();
     if (server == 0) {
-        serve(ends[1]);
+        serve(ends[1], certificates);
         ::_exit(0);
     }
     int result = 1;
     try {
-        std::uint16_t port = 0;
-        if (::read(ends[0], &port, sizeof port) != sizeof port) throw std::runtime_error("the server did not start");
-        result = soak(port, calls);
+        ports at;
+        if (::read(ends[0], &at, sizeof at) != sizeof at) throw std::runtime_error("the server did not start");
+        result = soak(at, certificates, calls);
     } catch (const std::exception& e) {
         std::fprintf(stderr, "cancel_soak: %s\n", e.what());
     }
