@@ -1,5 +1,6 @@
 // Agents inside a program of yours: your io_context, your thread, any completion token. Three conversations run at once, one is cancelled half
 // way, and the host keeps its transcript. The model service is a loopback server of reagent::testing, so nothing leaves the machine.
+#include <reagent/net/websocket.hpp>
 #include <reagent/reagent.hpp>
 #include <reagent/testing/byte_server.hpp>
 #include <reagent/testing/http_text.hpp>
@@ -78,6 +79,21 @@ reagent::awaitable<void> ask_in_a_coroutine(const help_desk& desk)
     expect(run.result().completed() && shown == "We are open.", "coroutine: the answer streams in and is complete");
 }
 
+// 4. A WebSocket, read until its peer says goodbye.
+reagent::awaitable<std::size_t> follow(reagent::http_client http, reagent::url feed, reagent::websocket_options options)
+{
+    reagent::websocket socket = co_await reagent::websocket::connect(http, feed, options);
+    co_await socket.send_text("subscribe");
+    reagent::websocket_message message;
+    std::size_t messages = 0;
+    for (;;) {
+        const bool more = co_await socket.read(message);
+        if (!more) break;  // closed properly; socket.close_code() says how
+        ++messages;
+    }
+    co_return messages;
+}
+
 void rethrow(std::exception_ptr failure)
 {
     if (failure) std::rethrow_exception(failure);
@@ -95,6 +111,14 @@ std::string tool_stream()
         R"({"id":"c1","model":"gpt-4o-mini","choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]})",
         "[DONE]",
     });
+}
+
+// A peer that takes any WebSocket whose key is all zeros, sends two messages and closes.
+reagent::testing::byte_script feed_script()
+{
+    return reagent::testing::byte_script().request().send(
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ICX+Yqv66kxgM0FcWaLWlFLwTAI=\r\n\r\n"
+        "\x81\x03one\x81\x03two\x88\x02\x03\xe8");
 }
 
 }  // namespace
@@ -124,6 +148,14 @@ int main()
 
     // 3. As a future, for a thread that may block.
     std::future<reagent::run_result> answer = desk.agent().async_run(reagent::run_request("And tomorrow?"), asio::use_future);
+
+    reagent::testing::byte_server feed(feed_script());
+    reagent::websocket_options zeros;
+    zeros.random = [] { return std::uint64_t(0); };
+    const reagent::url where = reagent::websocket_url("ws://127.0.0.1:" + std::to_string(feed.port()) + "/feed");
+    asio::co_spawn(context, follow(reagent::http_client(context.get_executor()), where, zeros), [](std::exception_ptr failure, std::size_t messages) {
+        expect(!failure && messages == 2, "websocket: both messages arrive, and the goodbye");
+    });
 
     std::thread host([&] { context.run(); });  // returns by itself: nothing of the library stays behind
     const reagent::run_result result = answer.get();

@@ -39,6 +39,8 @@ struct http_client::impl {
     ~impl();
     /// The buffer, for `who` to read into: whatever another exchange has in it is moved out first.
     char* borrow();
+    /// The way to `to`: the request's own, the client's, or that of its proxies; null leads straight there.
+    const http_route* way_for(const url& to, const http_route* own) const;
     /// The entry of the pool for a request, by its way to the host.
     net_detail::pool_origin& origin_of(const http_request& request);
     const http_route& route_of(const net_detail::pool_origin& o) const noexcept { return routes[o.route]; }
@@ -57,7 +59,7 @@ struct http_client::impl {
 };
 
 struct http_exchange::impl final : deadline_entry, net_detail::pool_waiter {
-    enum class phase_kind : std::uint8_t { none, pool, connect, send, head, body };
+    enum class phase_kind : std::uint8_t { none, pool, connect, send, consent, head, body };
 
     impl(std::shared_ptr<http_client::impl> c, http_request r);
     ~impl() override;
@@ -71,8 +73,8 @@ struct http_exchange::impl final : deadline_entry, net_detail::pool_waiter {
     };
     due_limit due() const noexcept;
     /// After an await: throws for the caller's cancellation first, then for a limit of ours.
-    void after_wait(asio::cancellation_type cancelled) const;
-    [[noreturn]] void throw_timeout() const;
+    void after_wait(asio::cancellation_type cancelled, std::string_view detail = {}) const;
+    [[noreturn]] void throw_timeout(std::string_view detail = {}) const;
 
     // Connection (dial.cpp).
     bool take_idle();
@@ -84,6 +86,7 @@ struct http_exchange::impl final : deadline_entry, net_detail::pool_waiter {
 
     // Request and response (http_exchange.cpp).
     bool send(std::string_view head, bool* request_left);
+    bool answered() const noexcept { return reader.head_done() || reader.failed(); }
     bool receive();
     bool pull(char* buffer, std::size_t size);
     void head_came();
@@ -116,6 +119,7 @@ struct http_exchange::impl final : deadline_entry, net_detail::pool_waiter {
     bool has_slot = false, reused = false;
     bool more_likely = false;  // the last read filled the buffer, or has an end behind its bytes
     bool unsent = false;       // a part of the request waits, or was given up for an answer that came before
+    bool held = false;         // the body waits for the peer's consent
     bool finished = false;
 
     net_detail::response_reader reader;

@@ -153,6 +153,7 @@ awaitable<void> dialler::shake_hands(transport& wire, std::string label, dial_st
             const std::string why = wire.failure_text();
             throw transport_error(errc::tls_failed, label + (why.empty() ? step.error.message() : why), step.error.failed(), step.error);
         }
+        stop.in_handshake = true;
         {
             const dial_wait mark(stop, wire);
             error_code ignored;
@@ -161,6 +162,7 @@ awaitable<void> dialler::shake_hands(transport& wire, std::string label, dial_st
         const auto state = co_await asio::this_coro::cancellation_state;
         stop.check(state.cancelled());
     }
+    stop.in_handshake = false;
 }
 
 awaitable<void> dialler::tunnel(transport& wire, const dial_target& target, dial_stop& stop)
@@ -210,8 +212,8 @@ awaitable<std::unique_ptr<transport>> dialler::dial(const dial_target& target, d
         wire = tls().wrap(std::move(wire), first.host(), first.port(), is_literal(first));
         co_await shake_hands(*wire, target.label + ": TLS to the proxy " + first.origin() + ": ", stop);
     }
+    if (proxied && (to.tls() || target.always_tunnel)) co_await tunnel(*wire, target, stop);
     if (to.tls()) {
-        if (proxied) co_await tunnel(*wire, target, stop);
         wire = tls().wrap(std::move(wire), to.host(), to.port(), is_literal(to));
         co_await shake_hands(*wire, target.label + ": TLS: ", stop);
     }

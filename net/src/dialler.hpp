@@ -21,7 +21,8 @@ public:
     dial_target(const url& t, const http_route& v, std::string l) : to(t), via(v), label(std::move(l)) {}
     const url& to;
     const http_route& via;
-    std::string label;  ///< what messages begin with
+    std::string label;           ///< what messages begin with
+    bool always_tunnel = false;  ///< through a proxy by CONNECT without TLS, too
 };
 
 /// Makes connections: name, TCP or Unix-domain socket, proxy, TLS. Belongs to a client and dies with it, after all dials.

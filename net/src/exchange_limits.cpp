@@ -31,6 +31,10 @@ http_exchange::impl::due_limit http_exchange::impl::due() const noexcept
     case phase_kind::none: break;
     case phase_kind::pool: consider(client->options.pool_wait, phase_started, errc::pool_timeout); break;
     case phase_kind::connect: consider(request.limits.connect, phase_started, errc::connect_timeout); break;
+    case phase_kind::consent:
+        if (held) consider(client->options.continue_wait, phase_started, errc{});
+        consider(request.limits.idle, moved, errc::idle_timeout);
+        break;
     case phase_kind::head: consider(request.limits.first_byte, phase_started, errc::first_byte_timeout); [[fallthrough]];
     case phase_kind::send:
     case phase_kind::body: consider(request.limits.idle, moved, errc::idle_timeout); break;
@@ -47,18 +51,23 @@ steady_time http_exchange::impl::on_deadline(steady_time now)
         moved = now;
         return due().when;
     }
+    if (next.which == errc{}) {  // a peer that does not know the expectation gets the body all the same
+        held = false;
+        stop_waiting();
+        return due().when;
+    }
     expired = next.which;
     if (waiting) stop_waiting();
     return steady_time::max();
 }
 
-void http_exchange::impl::after_wait(asio::cancellation_type cancelled) const
+void http_exchange::impl::after_wait(asio::cancellation_type cancelled, std::string_view detail) const
 {
     if (cancelled != asio::cancellation_type::none) throw boost::system::system_error(asio::error::operation_aborted, "co_await");
-    if (expired != errc{}) throw_timeout();
+    if (expired != errc{}) throw_timeout(detail);
 }
 
-void http_exchange::impl::throw_timeout() const
+void http_exchange::impl::throw_timeout(std::string_view detail) const
 {
     const auto ms = [](duration d) { return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(d).count()) + " ms"; };
     std::string text = label();
@@ -69,7 +78,7 @@ void http_exchange::impl::throw_timeout() const
     case errc::idle_timeout: text += ": no byte moved for " + ms(request.limits.idle); break;
     default: text += ": the deadline has passed"; break;
     }
-    throw timeout_error(expired, std::move(text));
+    throw timeout_error(expired, text.append(detail));
 }
 
 }  // namespace reagent::inline v0

@@ -35,13 +35,19 @@ http_client::impl::impl(any_io_executor ex, http_client_options o)
 
 http_client::impl::~impl() = default;
 
+const http_route* http_client::impl::way_for(const url& to, const http_route* own) const
+{
+    const http_route* way = own;
+    if (!way && !options.route.direct()) way = &options.route;
+    if (!way && !options.proxies.empty()) way = options.proxies.route_for(to);
+    return way && !way->direct() ? way : nullptr;
+}
+
 net_detail::pool_origin& http_client::impl::origin_of(const http_request& request)
 {
     const url& to = request.target;
-    const http_route* way = request.route;
-    if (!way && !options.route.direct()) way = &options.route;
-    if (!way && !options.proxies.empty()) way = options.proxies.route_for(to);
-    if (!way || way->direct()) return pool.origin(to.tls(), to.host(), to.port());
+    const http_route* const way = way_for(to, request.route);
+    if (!way) return pool.origin(to.tls(), to.host(), to.port());
     auto at = std::find(routes.begin(), routes.end(), *way);
     if (at == routes.end()) at = routes.insert(routes.end(), *way);
     const auto number = static_cast<std::uint32_t>(at - routes.begin());
@@ -87,23 +93,46 @@ awaitable<http_exchange> open_exchange(std::unique_ptr<http_exchange::impl> x, b
         client->head_buffer.clear();
         const http_route& way = client->route_of(*x->origin);
         net_detail::write_request_head(client->head_buffer, x->request, way.proxied() && !x->request.target.tls() ? &way : nullptr);
-        x->enter(http_exchange::impl::phase_kind::send, client->time->now());
-        bool all_sent = x->send(client->head_buffer, request_left);
-        while (!all_sent) {
-            // A peer may answer before it has read the whole body, and then read no more of it (RFC 9112, section 9.5).
-            const bool watching = x->wanted == net_detail::direction::write && x->tail.empty();
-            {
-                const waiting_mark mark(*x);
-                error_code ignored;
-                if (watching) co_await x->link->wire->ready_either(ignored);
-                else co_await x->link->wire->ready(x->wanted, ignored);
+        x->held = x->request.expect_continue && !x->request.body.empty() && client->options.continue_wait > duration::zero();
+        std::string_view head = client->head_buffer;
+        for (;;) {
+            x->enter(http_exchange::impl::phase_kind::send, client->time->now());
+            bool all_sent = x->send(head, request_left);
+            while (!all_sent) {
+                // A peer may answer before it has read the whole body, and then read no more of it (RFC 9112, section 9.5).
+                const bool watching = x->wanted == net_detail::direction::write && x->tail.empty();
+                {
+                    const waiting_mark mark(*x);
+                    error_code ignored;
+                    if (watching) co_await x->link->wire->ready_either(ignored);
+                    else co_await x->link->wire->ready(x->wanted, ignored);
+                }
+                const auto state = co_await asio::this_coro::cancellation_state;
+                x->after_wait(state.cancelled());
+                x->moved = client->time->now();
+                if (watching) x->receive();
+                if (x->answered()) break;
+                all_sent = x->send(x->tail, request_left);
             }
-            const auto state = co_await asio::this_coro::cancellation_state;
-            x->after_wait(state.cancelled());
-            x->moved = client->time->now();
-            if (watching) x->receive();
-            if (x->reader.head_done() || x->reader.failed()) break;
-            all_sent = x->send(x->tail, request_left);
+            if (!x->held || x->answered() || x->failure != errc{}) break;
+            // The head alone has left (RFC 9110, section 10.1.1).
+            x->enter(http_exchange::impl::phase_kind::consent, client->time->now());
+            x->wanted = net_detail::direction::read;
+            while (x->held && !x->answered()) {
+                if (!x->more_likely) {
+                    {
+                        const waiting_mark mark(*x);
+                        error_code ignored;
+                        co_await x->link->wire->ready(x->wanted, ignored);
+                    }
+                    const auto state = co_await asio::this_coro::cancellation_state;
+                    x->after_wait(state.cancelled());
+                }
+                x->receive();
+                if (x->reader.continue_seen()) x->held = false;
+            }
+            if (x->answered()) break;
+            head = {};
         }
         if (!x->reader.head_done()) x->enter(http_exchange::impl::phase_kind::head, x->moved);
         x->wanted = net_detail::direction::read;

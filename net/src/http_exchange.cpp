@@ -76,11 +76,11 @@ void http_exchange::impl::start_over() noexcept
     more_likely = unsent = false;
 }
 
-// True when all is written, or when the peer takes no more (its answer may be there all the same); false when it has to wait.
+// True when all is written that may be, or when the peer takes no more (its answer may be there all the same); false when it has to wait.
 bool http_exchange::impl::send(std::string_view head, bool* request_left)
 {
     std::size_t head_sent = 0;
-    const std::string_view body = request.body;
+    const std::string_view body = held ? std::string_view() : request.body;
     while (head_sent < head.size() || body_sent < body.size()) {
         const io_result r = link->wire->try_write(head.substr(head_sent), body.substr(body_sent));
         if (r.status == io_status::would_block) {
@@ -101,7 +101,7 @@ bool http_exchange::impl::send(std::string_view head, bool* request_left)
         if (head_sent < head.size() || body_sent < body.size()) moved = client->time->now();
     }
     tail.clear();
-    unsent = false;
+    unsent = held;
     return true;
 }
 
@@ -132,7 +132,8 @@ bool http_exchange::impl::pull(char* buffer, std::size_t size)
         break;
     case io_status::failed:
         reader.end_of_input(false);
-        if (reader.failed()) fail(reader.failure(), r.error ? r.error.message() : link->wire->failure_text(), r.error);
+        // What is not the system's is of TLS, such as an alert that refuses our certificate: another try ends no better.
+        if (reader.failed()) fail(r.error ? reader.failure() : errc::tls_failed, r.error ? r.error.message() : link->wire->failure_text(), r.error);
         break;
     }
     bool left_over = false;

@@ -325,12 +325,14 @@ std::string http_server::origin() const
 {
     if (!state_->options.unix_socket.empty()) return {};
     const std::string& a = state_->options.address;
-    return "http://" + (a.find(':') == std::string::npos ? a : '[' + a + ']') + ':' + std::to_string(state_->port);
+    return (state_->tls ? "https://" : "http://") + (a.find(':') == std::string::npos ? a : '[' + a + ']') + ':' + std::to_string(state_->port);
 }
 
 http_server_stats http_server::stats() const noexcept
 {
-    return state_->stats;
+    http_server_stats s = state_->stats;
+    if (state_->tls) s.resumed = state_->tls->resumed();
+    return s;
 }
 void http_server::stop()
 {

@@ -51,6 +51,7 @@ bool line_framer::next(framed_line& out)
                 skipping_ = true;
                 out.text = {};
                 out.too_long = true;
+                out.number = ends_ + 1;
                 return true;
             }
             kept_.append(rest);
@@ -58,6 +59,7 @@ bool line_framer::next(framed_line& out)
         }
         const auto size = static_cast<std::size_t>(static_cast<const char*>(end) - input_.data());
         scanned_ += size + 1;
+        out.number = ++ends_;
         std::string_view line = input_.substr(0, size);
         input_.remove_prefix(size + 1);
         if (skipping_) {
@@ -82,6 +84,7 @@ bool line_framer::finish(framed_line& out)
     skipping_ = false;
     if (kept_.empty()) return false;
     used_kept_ = true;
+    out.number = ends_ + 1;
     return accept(kept_, out);
 }
 

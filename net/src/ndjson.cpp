@@ -7,6 +7,7 @@ namespace reagent::inline v0 {
 void ndjson_reader::take(const framed_line& line, ndjson_item& out)
 {
     out.text = line.text;
+    out.line = line.number;
     out.value = json();
     if (line.too_long) {
         out.kind = ndjson_kind::too_long;

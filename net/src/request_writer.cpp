@@ -53,6 +53,7 @@ void check_lines(std::string_view lines)
         }
         switch (name.size()) {
         case 4: if (same_name(name, "host")) throw validation_error("[http] the header field Host is set by the client"); break;
+        case 6: if (same_name(name, "expect")) throw validation_error("[http] the header field Expect is set by the client"); break;
         case 7: if (same_name(name, "trailer") || same_name(name, "upgrade")) throw validation_error("[http] Trailer and Upgrade are not supported"); break;
         case 10: if (same_name(name, "connection")) throw validation_error("[http] the header field Connection is set by the client"); break;
         case 14: if (same_name(name, "content-length")) throw validation_error("[http] the header field Content-Length is set by the client"); break;
@@ -131,6 +132,7 @@ void write_request_head(std::string& out, const http_request& request, const htt
     if (!names_accept_encoding(request.header_lines)) out.append("Accept-Encoding: identity\r\n");
     // A method that defines a body says that there is none, too (RFC 9110, section 8.6).
     const bool says_length = !request.body.empty() || request.method == "POST" || request.method == "PUT" || request.method == "PATCH";
+    if (request.expect_continue && !request.body.empty()) out.append("Expect: 100-continue\r\n");
     if (says_length) {
         out.append("Content-Length: ");
         number(request.body.size());

@@ -103,7 +103,10 @@ private:
     response_reader& owner_;
 };
 
-response_reader::response_reader(std::size_t max_head, bool no_body) : max_head_(max_head), no_body_(no_body) { start(); }
+response_reader::response_reader(std::size_t max_head, bool no_body, bool may_switch) : max_head_(max_head), no_body_(no_body), may_switch_(may_switch)
+{
+    start();
+}
 
 response_reader::~response_reader() { parser_->~parser(); }
 
@@ -126,7 +129,7 @@ void response_reader::reset() noexcept
     trailers_.reset();
     failure_text_ = {};
     failure_ = errc{};
-    head_done_ = done_ = keep_alive_ = ambiguous_ = false;
+    head_done_ = done_ = keep_alive_ = ambiguous_ = continue_seen_ = false;
 }
 
 void response_reader::add_trailer(std::string_view name, std::string_view value)
@@ -196,7 +199,8 @@ response_reader::outcome response_reader::feed(char* data, std::size_t n)
     while (!head_done_ && !failed() && out.consumed < n) {
         if (!read_head(data + out.consumed, n - out.consumed, out)) return out;
         const unsigned status = head_.status;
-        if (status >= 200) finish_head();
+        continue_seen_ = continue_seen_ || status == 100;
+        if (status >= 200 || (status == 101 && may_switch_)) finish_head();
         else if (status < 100) fail(errc::malformed_response, "the status code is below 100");
         else if (status == 101) fail(errc::malformed_response, "the peer switched protocols unasked");
         else start();

@@ -10,7 +10,7 @@
 
 namespace reagent::inline v0::net_detail {
 
-/// One HTTP/1.1 response from bytes, without I/O: head (1xx skipped), then the body by chunks, Content-Length or end of connection (RFC 9112, section 6).
+/// One HTTP/1.1 response from bytes, without I/O: head (1xx skipped, 100 remembered), then the body by chunks, Content-Length or end of connection (RFC 9112, section 6).
 /// The caller owns the bytes. What `feed` could not use must be handed in again, with more behind it.
 class response_reader {
 public:
@@ -20,8 +20,8 @@ public:
         std::size_t body_size = 0;
     };
 
-    /// `no_body`: the answer to a HEAD request.
-    explicit response_reader(std::size_t max_head = 64 * 1024, bool no_body = false);
+    /// `no_body`: the answer to a HEAD request. `may_switch`: 101 is an answer, and what follows its head is not HTTP.
+    explicit response_reader(std::size_t max_head = 64 * 1024, bool no_body = false, bool may_switch = false);
     response_reader(const response_reader&) = delete;
     response_reader& operator=(const response_reader&) = delete;
     ~response_reader();
@@ -34,6 +34,8 @@ public:
     void end_of_input(bool clean);
 
     bool head_done() const noexcept { return head_done_; }
+    /// Whether a 100 has come: the peer wants the body of a request that asked (RFC 9110, section 10.1.1).
+    bool continue_seen() const noexcept { return continue_seen_; }
     bool done() const noexcept { return done_; }
     /// Whether the connection may carry another request; asked after `done`.
     bool keep_alive() const noexcept { return done_ && keep_alive_; }
@@ -65,7 +67,7 @@ private:
     std::optional<std::uint64_t> content_length_;
     std::string_view failure_text_;
     errc failure_{};
-    bool no_body_, head_done_ = false, done_ = false, keep_alive_ = false, ambiguous_ = false;
+    bool no_body_, may_switch_, head_done_ = false, done_ = false, keep_alive_ = false, ambiguous_ = false, continue_seen_ = false;
     bool old_ = false;  // HTTP/1.0
 };
 

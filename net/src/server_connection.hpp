@@ -61,7 +61,7 @@ public:
     const std::shared_ptr<server_state>& state() const noexcept { return state_; }
 
 private:
-    enum class stage : std::uint8_t { fresh, idle, head, body, answering, lingering, closed };
+    enum class stage : std::uint8_t { handshake, fresh, idle, head, body, answering, lingering, closed };
     enum class mode : std::uint8_t {
         none,
         pending,  ///< handed out, nothing sent
@@ -81,6 +81,9 @@ private:
     std::chrono::nanoseconds limit() const noexcept;
     void enter(stage s);
     void arm();
+    void wait_handshake(direction d);
+    void shake_hands();
+    io_result drop_some(char* to) noexcept;
     void wait_read(direction d);
     void wait_write();
     void on_writable();

@@ -24,7 +24,7 @@ struct outcome {
     std::string body;
     std::string head;
     reagent::errc failure{};
-    bool head_done = false, done = false, keep_alive = false;
+    bool head_done = false, done = false, keep_alive = false, continued = false;
     std::size_t left_over = 0;
     bool operator==(const outcome&) const = default;
 };
@@ -55,6 +55,8 @@ outcome run(std::string_view text, std::string_view steer, bool no_body, bool cl
     o.head_done = reader.head_done();
     o.done = reader.done();
     o.keep_alive = reader.keep_alive();
+    o.continued = reader.continue_seen();
+    require(!o.continued || text.find(" 100") != std::string_view::npos);
     o.left_over = o.done ? unparsed.size() + text.size() - at : 0;
     if (o.head_done) {
         require(reader.head().status >= 200 && reader.head().status <= 999);

@@ -90,14 +90,14 @@ TEST(NdjsonReader, ValuesAndWhatIsNone)
         std::string seen;
         const auto take = [&] {
             seen += item.kind == ndjson_kind::value ? item.value.dump() : item.kind == ndjson_kind::not_json ? "?" + std::string(item.text) : "!";
-            seen += ';';
+            seen += std::to_string(item.line) + ';';
         };
         for (std::size_t at = 0; at < text.size(); at += size) {
             reader.feed(std::string_view(text).substr(at, size));
             while (reader.next(item)) take();
         }
         if (reader.finish(item)) take();
-        EXPECT_EQ(seen, "{\"a\":1};?Server v1.2;[1,2];\"x\";?{\"open\":;!;7;") << size;
+        EXPECT_EQ(seen, "{\"a\":1}1;?Server v1.23;[1,2]4;\"x\"5;?{\"open\":6;!7;78;") << size;
         EXPECT_EQ(reader.values(), 4u);
         EXPECT_EQ(reader.not_json(), 2u);
         EXPECT_EQ(reader.too_long(), 1u);

@@ -27,13 +27,19 @@ public:
         cancel();
         wires_->tell(1 - side_);
     }
+    /// No more bytes from this end, as a FIN.
+    void finish()
+    {
+        wires_->sides[side_].finished = true;
+        wires_->tell(1 - side_);
+    }
     net_detail::io_result try_read(char* to, std::size_t n) override
     {
         net_detail::io_result r;
         end& from = wires_->sides[1 - side_];
         r.bytes = std::min(n, from.sent.size());
         if (r.bytes == 0) {
-            if (from.ended) r.status = net_detail::io_status::closed;
+            if (from.ended || from.finished) r.status = net_detail::io_status::closed;
             return r;
         }
         r.status = net_detail::io_status::ok;
@@ -71,7 +77,7 @@ public:
     {
         const end& from = wires_->sides[1 - side_];
         if (!from.sent.empty()) return net_detail::peeked::bytes;
-        return from.ended ? net_detail::peeked::ended : net_detail::peeked::quiet;
+        return from.ended || from.finished ? net_detail::peeked::ended : net_detail::peeked::quiet;
     }
     awaitable<void> ready(net_detail::direction d, error_code& ec) override
     {
@@ -99,7 +105,8 @@ public:
 private:
     struct end {
         std::string sent;  // that the other end has not read
-        bool ended = false;
+        bool ended = false;     // this end is gone
+        bool finished = false;  // it says no more
         std::array<std::optional<net_detail::ready_handler>, 2> waiters;  // to read, to write
     };
     struct wires {
@@ -107,7 +114,8 @@ private:
         // Whoever of this side waits for what has come about.
         void tell(std::size_t side)
         {
-            if (!sides[1 - side].sent.empty() || sides[1 - side].ended) finish(side, 0, {});
+            const end& other = sides[1 - side];
+            if (!other.sent.empty() || other.ended || other.finished) finish(side, 0, {});
             if (sides[side].sent.size() < room || sides[1 - side].ended) finish(side, 1, {});
         }
         void finish(std::size_t side, std::size_t d, error_code ec)

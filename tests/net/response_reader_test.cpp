@@ -143,6 +143,23 @@ std::vector<row> table()
     };
 }
 
+TEST(ResponseReader, SaysWhetherA100HasCome)
+{
+    const std::string hints = "HTTP/1.1 103 Early Hints\r\n\r\n", go_on = "HTTP/1.1 100 Continue\r\n\r\n", end = ok + "Content-Length: 0\r\n\r\n";
+    for (const auto& [input, seen] : {std::pair{hints, false}, {go_on.substr(0, go_on.size() - 1), false}, {go_on, true}, {hints + go_on, true}, {go_on + hints, true},
+                                      {end, false}, {go_on + end, true}, {"HTTP/1.1 101 X\r\n\r\n", false}}) {
+        for (std::size_t cut = 0; cut < input.size(); ++cut) {
+            response_reader reader;
+            read_all(reader, input, {cut});
+            EXPECT_EQ(reader.continue_seen(), seen) << input << " cut at " << cut;
+        }
+        response_reader reader;
+        read_all(reader, input, {});
+        reader.reset();
+        EXPECT_FALSE(reader.continue_seen());
+    }
+}
+
 TEST(ResponseReader, Table)
 {
     for (const row& r : table()) EXPECT_EQ(read_whole(r.input, r.end).text, r.expected) << r.name;

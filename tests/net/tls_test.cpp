@@ -2,6 +2,8 @@
 #include "tls_server.hpp"
 #include "tls_sessions.hpp"
 
+#include <reagent/net/websocket.hpp>
+
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -61,6 +63,36 @@ TEST(Tls, ReadsReusesAndEndsProperly)
         EXPECT_EQ(server.notified(), 1);
     }
     EXPECT_EQ(open_descriptors(), before);
+}
+
+awaitable<std::string> first_message(http_client client, url to)
+{
+    websocket_options o;
+    o.random = [] { return std::uint64_t(0); };
+    websocket ws = co_await websocket::connect(client, to, o);
+    websocket_message m;
+    const bool more = co_await ws.read(m);
+    co_await ws.send_text(std::string(100'000, 'x'));
+    co_return more ? m.bytes : "closed";
+}
+
+TEST(Tls, AWebSocketOverItIsVerifiedAndEndsProperly)
+{
+    const std::string consent = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ICX+Yqv66kxgM0FcWaLWlFLwTAI=\r\n\r\n";
+    for (const bool trusted : {true, false}) {
+        world w;
+        if (trusted) w.options.tls.ca_file = certificates::shared().pem("root");
+        tls_server server("good", consent + "\x81\x04over", tls_end::keep);
+        testing::started<std::string> op(w.context, first_message(w.client(), websocket_url("wss://127.0.0.1:" + std::to_string(server.port()) + "/")));
+        ASSERT_TRUE(w.until([&] { return op.done(); }));
+        if (trusted) {
+            EXPECT_EQ(op.get(), "over");
+            for (int i = 0; i < 20'000 && server.notified() == 0; ++i) std::this_thread::yield();
+            EXPECT_EQ(server.notified(), 1);
+        } else {
+            EXPECT_EQ(code_of_failure(op.failure()), errc::tls_failed);
+        }
+    }
 }
 
 TEST(Tls, Case_E9_EveryCertificateProblemHasItsOwnMessage)
@@ -363,6 +395,7 @@ TEST(Tls, TheHandshakeIsPartOfTheConnectLimit)
     w.clock->advance(std::chrono::seconds(10));
     ASSERT_TRUE(w.until([&] { return op.done(); }));
     EXPECT_EQ(op.code(), errc::connect_timeout);
+    EXPECT_NE(op.message().find("the peer may not speak TLS"), std::string::npos) << op.message();
     EXPECT_EQ(client.stats().open, 0u);
 }
 

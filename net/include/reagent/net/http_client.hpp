@@ -15,6 +15,8 @@
 
 namespace reagent::inline v0 {
 
+class websocket;
+
 class http_client_options {
 public:
     http_client_options() = default;
@@ -24,6 +26,8 @@ public:
     std::chrono::nanoseconds max_idle_age = std::chrono::seconds(20);
     /// Longest life of a connection; then a new one is dialled, which asks the resolver again: a busy client follows a name that moves.
     std::chrono::nanoseconds max_total_age = std::chrono::seconds(300);
+    /// How long `http_request::expect_continue` holds a body back from a peer that says nothing; then it is sent. 0: not at all.
+    std::chrono::nanoseconds continue_wait = std::chrono::seconds(1);
     tls_options tls;
     http_route route;     ///< of every request that names none itself
     proxy_rules proxies;  ///< of requests without a route; the environment is not read unless `proxy_rules::from_environment` is put here
@@ -99,6 +103,7 @@ public:
     struct impl;
 
 private:
+    friend class websocket;
     std::shared_ptr<impl> impl_;
 };
 

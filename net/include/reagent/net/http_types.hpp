@@ -66,6 +66,9 @@ public:
     bool resend = true;
     /// Dial even if an idle connection is there.
     bool fresh = false;
+    /// Send `Expect: 100-continue` and hold the body back until the peer says 100, or for `http_client_options::continue_wait`. An answer that comes
+    /// first is the answer: the body stays unsent and the connection is not used again. Nothing where there is no body.
+    bool expect_continue = false;
     /// The way to the host, kept alive by the caller as the header lines are; null: as the client's options say.
     const http_route* route = nullptr;
 };

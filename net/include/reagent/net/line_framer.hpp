@@ -11,6 +11,7 @@ class framed_line {
 public:
     std::string_view text;  ///< without its end; empty when it was too long
     bool too_long = false;  ///< it passed the limit and is skipped to its end
+    std::uint64_t number = 0;  ///< from 1, skipped lines counted
 };
 
 /// Lines ended by LF or CRLF, bytes in, lines out, any cut of the input. No I/O. A byte order mark at the start of a line is dropped, lines of white space
@@ -40,7 +41,7 @@ private:
     std::string kept_;  // the start of a line whose end has not come
     std::string_view input_;
     std::size_t max_line_;
-    std::uint64_t scanned_ = 0;
+    std::uint64_t scanned_ = 0, ends_ = 0;
     bool skipping_ = false;   // inside a line that is too long and was told
     bool used_kept_ = false;  // kept_ was given out
 };

@@ -19,6 +19,7 @@ public:
     ndjson_kind kind = ndjson_kind::value;
     json value;
     std::string_view text;
+    std::uint64_t line = 0;  ///< its number from 1, blank ones counted
 };
 
 /// JSON values, one a line (see `line_framer`), any cut of the input. No I/O. What is no JSON is told, counted and passed over. Use as `line_framer`.
