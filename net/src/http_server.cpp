@@ -1,5 +1,6 @@
 #include <reagent/net/http_server.hpp>
 
+#include "later.hpp"
 #include "parking.hpp"
 #include "server_state.hpp"
 
@@ -76,7 +77,7 @@ awaitable<bool> drained(std::shared_ptr<server_state> state, std::chrono::nanose
 {
     state->begin_drain();
     drain_limit end(state);
-    if (!state->live.empty()) state->deadlines.link(end, state->clock->now() + limit);
+    if (!state->live.empty()) state->deadlines.link(end, net_detail::later(state->clock->now(), limit));
     while (!state->live.empty()) {
         rest_place here(state);
         co_await here.woken.wait();
