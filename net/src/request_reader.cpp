@@ -213,7 +213,7 @@ void request_reader::check_target()
     fields.reserve(t.size() + 64 * head_.fields.size(), head_.fields.size() + 1);
     fields.add("Host", std::string_view(t).substr(scheme, path - scheme));
     for (std::size_t i = 0; i < head_.fields.size(); ++i)
-        if (const auto [name, value] = head_.fields[i]; !same_word(name, "host")) fields.add(name, value);
+        if (const auto [name, value] = head_.fields[i]; !equal_but_case(name, "host")) fields.add(name, value);
     head_.fields = std::move(fields);
     t.erase(0, path);
     if (!t.starts_with('/')) t.insert(0, 1, '/');
