@@ -1,10 +1,10 @@
 // A model server that costs next to nothing: one thread on epoll, answers prepared at start. It exists to load clients; for fixtures, faults and
 // a journal there is `reagent mock`.
 //
-//     mock --port P [--chunks N] [--delay MS] [--gap MS] [--tls CERT KEY]
+//     mock --port P [--chunks N] [--delay MS] [--gap MS] [--tls CERT KEY [--no-tickets]]
 //
 // POST anything: a 2 KB chat completion, or (body holds "stream":true) SSE of N events, `--gap` apart. `--delay` holds the first byte back by a
-// uniform 0.5…1.5 times its value. Every answer and event carries `created` = stamp_base + CLOCK_MONOTONIC ns.
+// uniform 0.5…1.5 times its value. Without tickets no TLS session is resumed. Every answer and event carries `created` = stamp_base + CLOCK_MONOTONIC ns.
 #include "bench_common.hpp"
 
 #include <arpa/inet.h>
@@ -28,6 +28,7 @@ struct server_flags {
     std::int64_t delay_ns = 0, gap_ns = 0;
     const char* certificate = nullptr;
     const char* key = nullptr;
+    bool tickets = true;
 
     server_flags(int argc, char** argv)
     {
@@ -38,11 +39,12 @@ struct server_flags {
             else if (flag == "--chunks" && more) chunks = std::atoi(argv[++i]);
             else if (flag == "--delay" && more) delay_ns = static_cast<std::int64_t>(std::atof(argv[++i]) * 1e6);
             else if (flag == "--gap" && more) gap_ns = static_cast<std::int64_t>(std::atof(argv[++i]) * 1e6);
+            else if (flag == "--no-tickets") tickets = false;
             else if (flag == "--tls" && i + 2 < argc) {
                 certificate = argv[++i];
                 key = argv[++i];
             } else {
-                std::fprintf(stderr, "usage: %s --port P [--chunks N] [--delay MS] [--gap MS] [--tls CERT KEY]\n", argv[0]);
+                std::fprintf(stderr, "usage: %s --port P [--chunks N] [--delay MS] [--gap MS] [--tls CERT KEY [--no-tickets]]\n", argv[0]);
                 std::exit(2);
             }
         }
@@ -116,7 +118,8 @@ public:
     {
         if (flags.certificate) {
             tls_ = SSL_CTX_new(TLS_server_method());
-            SSL_CTX_set_mode(tls_, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+            SSL_CTX_set_mode(tls_, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
+            if (!flags.tickets) SSL_CTX_set_num_tickets(tls_, 0);
         }
     }
 

@@ -1,5 +1,6 @@
 #pragma once
 #include "dialler.hpp"
+#include "later.hpp"
 #include "parking.hpp"
 #include "pool_index.hpp"
 #include "response_reader.hpp"
@@ -26,9 +27,6 @@ public:
     bool stale() noexcept override { return wire->stale(); }
     std::unique_ptr<transport> wire;
 };
-
-/// `a + b` that stays at the end of time.
-inline steady_time later(steady_time a, duration b) noexcept { return b >= steady_time::max() - a ? steady_time::max() : a + b; }
 
 }  // namespace net_detail
 
@@ -75,8 +73,8 @@ struct http_exchange::impl final : deadline_entry, net_detail::pool_waiter {
     };
     due_limit due() const noexcept;
     /// After an await: throws for the caller's cancellation first, then for a limit of ours.
-    void after_wait(asio::cancellation_type cancelled) const;
-    [[noreturn]] void throw_timeout() const;
+    void after_wait(asio::cancellation_type cancelled, std::string_view detail = {}) const;
+    [[noreturn]] void throw_timeout(std::string_view detail = {}) const;
 
     // Connection (dial.cpp).
     bool take_idle();

@@ -90,7 +90,7 @@ awaitable<void> http_exchange::impl::dial()
         }
     }
     const auto state = co_await asio::this_coro::cancellation_state;
-    after_wait(state.cancelled());
+    after_wait(state.cancelled(), stop.in_handshake ? "; connected, but the TLS handshake has not ended: the peer may not speak TLS" : "");
     if (trouble) std::rethrow_exception(trouble);
     const steady_time now = client->time->now();
     link = std::make_unique<connection>(std::move(wire), now);

@@ -27,6 +27,8 @@ public:
         if (stopped_ || cancelled != asio::cancellation_type::none) throw boost::system::system_error(asio::error::operation_aborted, "co_await");
     }
 
+    bool in_handshake = false;  ///< for the message of the limit
+
 private:
     friend class dial_wait;
     bool stopped_ = false;

@@ -153,6 +153,7 @@ awaitable<void> dialler::shake_hands(transport& wire, std::string label, dial_st
             const std::string why = wire.failure_text();
             throw transport_error(errc::tls_failed, label + (why.empty() ? step.error.message() : why), step.error.failed(), step.error);
         }
+        stop.in_handshake = true;
         {
             const dial_wait mark(stop, wire);
             error_code ignored;
@@ -161,6 +162,7 @@ awaitable<void> dialler::shake_hands(transport& wire, std::string label, dial_st
         const auto state = co_await asio::this_coro::cancellation_state;
         stop.check(state.cancelled());
     }
+    stop.in_handshake = false;
 }
 
 awaitable<void> dialler::tunnel(transport& wire, const dial_target& target, dial_stop& stop)

@@ -61,13 +61,13 @@ steady_time http_exchange::impl::on_deadline(steady_time now)
     return steady_time::max();
 }
 
-void http_exchange::impl::after_wait(asio::cancellation_type cancelled) const
+void http_exchange::impl::after_wait(asio::cancellation_type cancelled, std::string_view detail) const
 {
     if (cancelled != asio::cancellation_type::none) throw boost::system::system_error(asio::error::operation_aborted, "co_await");
-    if (expired != errc{}) throw_timeout();
+    if (expired != errc{}) throw_timeout(detail);
 }
 
-void http_exchange::impl::throw_timeout() const
+void http_exchange::impl::throw_timeout(std::string_view detail) const
 {
     const auto ms = [](duration d) { return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(d).count()) + " ms"; };
     std::string text = label();
@@ -78,7 +78,7 @@ void http_exchange::impl::throw_timeout() const
     case errc::idle_timeout: text += ": no byte moved for " + ms(request.limits.idle); break;
     default: text += ": the deadline has passed"; break;
     }
-    throw timeout_error(expired, std::move(text));
+    throw timeout_error(expired, text.append(detail));
 }
 
 }  // namespace reagent::inline v0

@@ -132,7 +132,8 @@ bool http_exchange::impl::pull(char* buffer, std::size_t size)
         break;
     case io_status::failed:
         reader.end_of_input(false);
-        if (reader.failed()) fail(reader.failure(), r.error ? r.error.message() : link->wire->failure_text(), r.error);
+        // What is not the system's is of TLS, such as an alert that refuses our certificate: another try ends no better.
+        if (reader.failed()) fail(r.error ? reader.failure() : errc::tls_failed, r.error ? r.error.message() : link->wire->failure_text(), r.error);
         break;
     }
     bool left_over = false;

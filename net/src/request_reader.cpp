@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <utility>
 
 namespace reagent::inline v0::net_detail {
 namespace http = boost::beast::http;
@@ -220,6 +221,13 @@ void request_reader::check_target()
     if (scheme == 0) return fail(400, "the request target is neither a path nor a URL");
     const std::size_t path = std::min(t.find_first_of("/?", scheme), t.size());
     if (path == scheme) return fail(400, "a request target without a host");
+    // The host that counts, whatever the Host field says (RFC 9112, section 3.2.2).
+    http_fields fields;
+    fields.reserve(t.size() + 64 * head_.fields.size(), head_.fields.size() + 1);
+    fields.add("Host", std::string_view(t).substr(scheme, path - scheme));
+    for (std::size_t i = 0; i < head_.fields.size(); ++i)
+        if (const auto [name, value] = head_.fields[i]; !same_word(name, "host")) fields.add(name, value);
+    head_.fields = std::move(fields);
     t.erase(0, path);
     if (!t.starts_with('/')) t.insert(0, 1, '/');
 }

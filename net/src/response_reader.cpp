@@ -74,7 +74,11 @@ private:
     using code = boost::system::error_code;
 
     void on_request_impl(http::verb, view, view, int, code&) override {}
-    void on_response_impl(int status, view, int, code&) override { owner_.head_.status = static_cast<unsigned>(status); }
+    void on_response_impl(int status, view, int version, code&) override
+    {
+        owner_.head_.status = static_cast<unsigned>(status);
+        owner_.old_ = version < 11;
+    }
     void on_field_impl(http::field, view name, view value, code&) override
     {
         if (!owner_.head_done_) owner_.head_.fields.add({name.data(), name.size()}, {value.data(), value.size()});
@@ -226,6 +230,8 @@ response_reader::outcome response_reader::feed(char* data, std::size_t n)
 void response_reader::finish_head()
 {
     head_done_ = true;
+    // A sender that does not know the field may not mean it: the framing counts as faulty (RFC 9112, section 6.1).
+    if (old_ && head_.fields.contains("transfer-encoding")) ambiguous_ = true;
     if (parser_->is_done()) return finish();
     if (const auto length = parser_->content_length()) content_length_ = *length;
     if (head_.fields.contains("transfer-encoding") && (!parser_->chunked() || !plain_chunked(head_.fields.get("transfer-encoding"))))

@@ -1,5 +1,6 @@
 #include "server_connection.hpp"
 
+#include "later.hpp"
 #include "parking.hpp"
 #include "server_state.hpp"
 
@@ -27,8 +28,38 @@ server_connection::server_connection(std::shared_ptr<server_state> state, std::u
 
 void server_connection::start()
 {
+    if (!state_->tls) {
+        enter(stage::fresh);
+        return wait_read(direction::read);
+    }
+    // Signing takes long: each in its turn, not where connections are accepted.
+    enter(stage::handshake);
+    wait_handshake(direction::read);
+}
+
+void server_connection::wait_handshake(direction d)
+{
+    wire_->when_ready(d, [self = shared_from_this()](error_code ec) {
+        if (!ec && self->stage_ == stage::handshake) self->shake_hands();
+    });
+}
+
+void server_connection::shake_hands()
+{
+    const io_result r = wire_->handshake();
+    if (r.status == io_status::would_block) return wait_handshake(r.wanted);
+    if (r.status != io_status::ok) {
+        ++state_->stats.handshakes_failed;
+        state_->log(log_level::debug, "[http_server] the TLS handshake with " + (has_peer_ ? peer_.to_string() : "a client") + " failed: " +
+                                          (r.error ? r.error.message() : wire_->failure_text()));
+        // The alert says why; a reset must not overtake it.
+        start_lingering();
+        wait_read(direction::read);
+        return;
+    }
+    ++state_->stats.handshakes;
     enter(stage::fresh);
-    wait_read(direction::read);
+    on_readable();  // the request may have come with the end of the handshake
 }
 
 // ---- limits
@@ -37,6 +68,7 @@ std::chrono::nanoseconds server_connection::limit() const noexcept
 {
     const http_server_limits& l = state_->options.limits;
     switch (stage_) {
+    case stage::handshake: return l.handshake;
     case stage::fresh:
     case stage::head: return l.head;
     case stage::idle: return l.keep_alive;
@@ -60,7 +92,7 @@ void server_connection::arm()
 {
     const std::chrono::nanoseconds l = limit();
     if (l.count() == 0) return;
-    const steady_time when = since_ + l;
+    const steady_time when = later(since_, l);
     if (!linked() || linked_for() > when) state_->deadlines.link(*this, when);
 }
 
@@ -70,7 +102,7 @@ steady_time server_connection::on_deadline(steady_time now)
     if (closed()) return steady_time::max();
     const std::chrono::nanoseconds l = limit();
     if (l.count() == 0) return steady_time::max();
-    if (since_ + l > now) return since_ + l;
+    if (const steady_time end = later(since_, l); end > now) return end;
     if (stage_ != stage::idle && stage_ != stage::lingering) ++state_->stats.timed_out;
     switch (stage_) {
     case stage::head: refuse(408, "the request head took too long", {}, 0, false); break;
@@ -98,14 +130,16 @@ void server_connection::on_readable()
     const auto self = shared_from_this();
     const std::shared_ptr<server_state> state = state_;
     direction wanted = direction::read;
+    bool blocked = false;
     for (int i = 0; i < most_reads; ++i) {
         const bool parsing = stage_ != stage::answering && stage_ != stage::lingering;
         const std::size_t front = parsing ? in_.size() : 0;
         char* to = state->scratch.data();
         if (front > 0) std::memcpy(to, in_.data(), front);
-        const io_result r = wire_->try_read(to + front, read_size);
+        const io_result r = stage_ == stage::lingering ? drop_some(to) : wire_->try_read(to + front, read_size);
         if (r.status == io_status::would_block) {
             wanted = r.wanted;
+            blocked = true;
             break;
         }
         if (r.status != io_status::ok) {
@@ -123,9 +157,26 @@ void server_connection::on_readable()
             keep_pipelined({to, r.bytes});
         }
         if (closed()) return;
-        if (r.bytes < read_size && !r.more) break;
+        if (r.bytes < read_size && !r.more) return wait_read(wanted);
     }
-    wait_read(wanted);
+    if (blocked) return wait_read(wanted);
+    // Its turn is over. What TLS has decrypted already shows on no socket, so nothing is waited for.
+    waits_read_ = true;
+    asio::post(state->ex, [self] {
+        self->waits_read_ = false;
+        if (!self->closed()) self->on_readable();
+    });
+}
+
+// Of a client that we have said the last word to: below TLS, whose state need not be fit to read.
+io_result server_connection::drop_some(char* to) noexcept
+{
+    io_result r;
+    const ssize_t n = ::recv(fd_, to, read_size, MSG_DONTWAIT);
+    if (n > 0) r.bytes = static_cast<std::size_t>(n);
+    if (n >= 0) r.status = n > 0 ? io_status::ok : io_status::closed;
+    else if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) r.status = io_status::failed;
+    return r;
 }
 
 // A second request behind one that is being answered. Not reading it would also hide the end of the client.
@@ -210,9 +261,12 @@ bool server_connection::on_head()
         refuse(v.allow.empty() ? 404 : 405, v.allow.empty() ? "nothing is at this path" : "this path has no such method", v.allow, 0, false);
         return false;
     }
-    // A few bytes on a socket that has nothing else to send: they fit its buffer.
-    (void)wire_->try_write("HTTP/1.1 100 Continue\r\n\r\n", {});
-    return true;
+    constexpr std::string_view word = "HTTP/1.1 100 Continue\r\n\r\n";
+    const io_result sent = wire_->try_write(word, {});
+    if (sent.status == io_status::ok && sent.bytes == word.size()) return true;
+    // These few bytes always fit, unless the client has read nothing of many answers before: half of them would garble what follows.
+    finish(peer_end::stopped, false);
+    return false;
 }
 
 void server_connection::release_request()
@@ -292,6 +346,8 @@ void server_connection::finish(peer_end how, bool with_reset)
     const auto self = shared_from_this();  // the map below may hold the last reference
     const std::shared_ptr<server_state> state = state_;
     const bool answering = stage_ == stage::answering;
+    // An answer that is cut must not look as if it had ended.
+    if (!with_reset && !answering && stage_ != stage::lingering) wire_->farewell();
     stage_ = stage::closed;
     state->deadlines.unlink(*this);
     release_request();
@@ -311,15 +367,6 @@ void server_connection::finish(peer_end how, bool with_reset)
     listeners_.reset();
     state_.reset();
     state->left(number_);
-}
-
-bool server_connection::peer_gone() const noexcept
-{
-    if (closed()) return true;
-    char byte = 0;
-    const ssize_t n = ::recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    // A client that closes with bytes of the answer unread leaves a reset instead of an end.
-    return n == 0 || (n < 0 && errno == ECONNRESET);
 }
 
 }  // namespace reagent::inline v0::net_detail

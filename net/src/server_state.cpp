@@ -36,7 +36,7 @@ error_code last_error() noexcept
 void check(const http_server_limits& l)
 {
     const auto bad = [](const char* what) { throw config_error(std::string("[http_server] limits.") + what); };
-    for (const auto d : {l.head, l.body_idle, l.write_idle, l.keep_alive, l.linger})
+    for (const auto d : {l.handshake, l.head, l.body_idle, l.write_idle, l.keep_alive, l.linger})
         if (d.count() < 0) bad("a duration must not be negative; zero is off");
     if (l.max_head == 0 || l.max_head > 64 * 1024) bad("max_head must be from 1 to 65536");
     if (l.max_line == 0) bad("max_line must be at least 1");
@@ -58,6 +58,10 @@ server_state::server_state(any_io_executor executor, http_server_options o)
     check(options.limits);
     reading = {options.limits.max_line, options.limits.max_head, options.limits.max_body};
     if (options.limits.peer_rate > 0) rate.emplace(options.limits.peer_rate, options.limits.peer_burst, options.limits.max_peers);
+    if (options.tls) {
+        tls = std::make_unique<tls_server_context>(*options.tls);
+        options.tls->key = secret();
+    }
 }
 
 server_state::~server_state() = default;
@@ -181,9 +185,10 @@ void server_state::admit(int fd, const ip_address& peer)
         ++stats.accept_failures;
         return;
     }
+    std::unique_ptr<transport> wire = make_plain_transport(std::move(link));
+    if (tls) wire = tls->wrap(std::move(wire));
     const std::uint64_t number = ++stats.connections;
-    auto c =
-        std::make_shared<server_connection>(shared_from_this(), make_plain_transport(std::move(link)), fd, peer, options.unix_socket.empty(), number);
+    auto c = std::make_shared<server_connection>(shared_from_this(), std::move(wire), fd, peer, options.unix_socket.empty(), number);
     live.emplace(number, c);
     stats.open = live.size();
     if (options.on_connection) options.on_connection();

@@ -4,6 +4,7 @@
 #include "server_rate.hpp"
 #include "server_routes.hpp"
 #include "socket_link.hpp"
+#include "tls.hpp"
 
 #include <reagent/net/deadline_queue.hpp>
 #include <reagent/net/http_server.hpp>
@@ -57,6 +58,7 @@ struct server_state : std::enable_shared_from_this<server_state> {
     deadline_queue deadlines;
     server_routes routes;
     std::optional<server_rate> rate;
+    std::unique_ptr<tls_server_context> tls;  // null: plain
     http_server_stats stats;
     std::string scratch;      ///< of all reads
     std::string out_scratch;  ///< where heads and chunks are put together

@@ -6,6 +6,7 @@
 #include <reagent/net/tls_options.hpp>
 
 #include <openssl/err.h>
+#include <openssl/pem.h>
 #include <openssl/x509v3.h>
 #include <sys/stat.h>
 
@@ -15,6 +16,11 @@
 
 namespace reagent::inline v0::net_detail {
 namespace {
+
+struct x509_free {
+    void operator()(X509* p) const noexcept { X509_free(p); }
+};
+using x509_ptr = std::unique_ptr<X509, x509_free>;
 
 int on_verify(int fine, X509_STORE_CTX* store)
 {
@@ -52,6 +58,8 @@ ctx_ptr make_context(const SSL_METHOD* method)
     SSL_CTX_set_security_level(ctx.get(), 2);
     SSL_CTX_set_mode(ctx.get(), SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     SSL_CTX_set_options(ctx.get(), SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION);
+    // One system call for the head of a record, its body and what follows, instead of two a record.
+    SSL_CTX_set_read_ahead(ctx.get(), 1);
     SSL_CTX_set_default_passwd_cb(ctx.get(), no_password);
     return ctx;
 }
@@ -142,25 +150,93 @@ std::uint64_t tls_context::resumed() const noexcept
     return impl_->sessions->resumed;
 }
 
+namespace {
+
+// What a PEM option of a server says, be it a file or the text itself.
+class pem_source {
+public:
+    // Exactly one of the two may be given. `option` is the name of the text; that of the file ends in `_file`.
+    pem_source(std::string option, const std::string& file, std::string_view text)
+        : whence_(file.empty() ? option : option + "_file"), file_(file)
+    {
+        if (!file.empty() && !text.empty()) throw config_error(option + ": it is given twice, as text and as " + option + "_file");
+        bio_.reset(file.empty() ? BIO_new_mem_buf(text.data(), static_cast<int>(text.size())) : BIO_new_file(file.c_str(), "r"));
+        if (!bio_) fail("it cannot be read");
+    }
+    BIO* bio() noexcept { return bio_.get(); }
+    [[noreturn]] void fail(const std::string& what) const
+    {
+        const std::string why = take_ssl_error();
+        throw config_error(whence_ + ": " + what + (file_.empty() ? "" : ": " + file_) + (why.empty() ? "" : ": " + why));
+    }
+    // The next certificate; null at the end.
+    x509_ptr next()
+    {
+        x509_ptr found(PEM_read_bio_X509_AUX(bio(), nullptr, no_password, nullptr));
+        if (found) return found;
+        if (ERR_GET_REASON(ERR_peek_last_error()) != PEM_R_NO_START_LINE) fail("a certificate cannot be read");
+        ERR_clear_error();
+        return nullptr;
+    }
+
+private:
+    struct bio_free {
+        void operator()(BIO* b) const noexcept { BIO_free(b); }
+    };
+    std::string whence_, file_;
+    std::unique_ptr<BIO, bio_free> bio_;
+};
+
+void show_identity(SSL_CTX* ctx, const tls_server_options& o)
+{
+    if (o.certificate_file.empty() && o.certificate.empty()) throw config_error("tls.certificate_file: a server must have a certificate");
+    if (o.key_file.empty() && o.key.empty()) throw config_error("tls.key_file: a server must have the key of its certificate");
+    pem_source chain("tls.certificate", o.certificate_file, o.certificate);
+    const x509_ptr own = chain.next();
+    if (!own) chain.fail("there is no certificate in it");
+    if (SSL_CTX_use_certificate(ctx, own.get()) != 1) chain.fail("the certificate cannot be used");
+    while (const x509_ptr more = chain.next())
+        if (SSL_CTX_add1_chain_cert(ctx, more.get()) != 1) chain.fail("an intermediate certificate cannot be used");
+    pem_source key("tls.key", o.key_file, o.key.reveal());
+    const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> read(PEM_read_bio_PrivateKey(key.bio(), nullptr, no_password, nullptr), &EVP_PKEY_free);
+    if (!read) key.fail("there is no unencrypted key in it");
+    if (SSL_CTX_use_PrivateKey(ctx, read.get()) != 1) key.fail("it is not the key of the certificate");
+}
+
+// Whether clients are to be asked.
+bool trust_clients(SSL_CTX* ctx, const std::string& file, const std::string& text)
+{
+    if (file.empty() && text.empty()) return false;
+    for (const bool from_file : {true, false}) {
+        if ((from_file ? file : text).empty()) continue;
+        pem_source roots("tls.client_ca", from_file ? file : std::string(), from_file ? std::string_view() : std::string_view(text));
+        int n = 0;
+        for (; const x509_ptr root = roots.next(); ++n)
+            if (X509_STORE_add_cert(SSL_CTX_get_cert_store(ctx), root.get()) != 1 || SSL_CTX_add_client_CA(ctx, root.get()) != 1)
+                roots.fail("a certificate cannot be used");
+        if (n == 0) roots.fail("there is no certificate in it");
+    }
+    return true;
+}
+
+}  // namespace
+
 struct tls_server_context::impl {
     ctx_ptr ctx;
+    std::shared_ptr<tls_sessions> counts = std::make_shared<tls_sessions>();  // holds no session: tickets do
 };
 
 tls_server_context::tls_server_context(const tls_server_options& options) : impl_(std::make_unique<impl>())
 {
     impl_->ctx = make_context(TLS_server_method());
     SSL_CTX* ctx = impl_->ctx.get();
-    if (options.certificate_file.empty()) throw config_error("tls.certificate_file: a server must have a certificate");
-    load_identity(ctx, options.certificate_file, options.key_file);
+    show_identity(ctx, options);
     // Tickets hold the session; a server keeps none.
     SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
     constexpr std::array<unsigned char, 8> id = {'r', 'e', 'a', 'g', 'e', 'n', 't', '1'};
     SSL_CTX_set_session_id_context(ctx, id.data(), id.size());
-    if (!options.client_ca_file.empty()) {
-        load_roots(ctx, options.client_ca_file, "tls.client_ca_file");
-        SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, on_verify);
-        SSL_CTX_set_client_CA_list(ctx, SSL_load_client_CA_file(options.client_ca_file.c_str()));
-    }
+    if (trust_clients(ctx, options.client_ca_file, options.client_ca))
+        SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER | (options.client_certificate_required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0), on_verify);
     SSL_CTX_set_alpn_select_cb(
         ctx,
         [](SSL*, const unsigned char** out, unsigned char* size, const unsigned char* in, unsigned in_size, void*) {
@@ -181,7 +257,12 @@ std::unique_ptr<transport> tls_server_context::wrap(std::unique_ptr<transport> i
     ssl_ptr ssl(SSL_new(impl_->ctx.get()));
     if (!ssl) throw std::bad_alloc();
     SSL_set_accept_state(ssl.get());
-    return make_tls_transport(std::move(inner), std::move(ssl), nullptr, {});
+    return make_tls_transport(std::move(inner), std::move(ssl), impl_->counts, {});
+}
+
+std::uint64_t tls_server_context::resumed() const noexcept
+{
+    return impl_->counts->resumed;
 }
 
 }  // namespace reagent::inline v0::net_detail

@@ -40,6 +40,8 @@ public:
     tls_server_context& operator=(const tls_server_context&) = delete;
     ~tls_server_context();
     std::unique_ptr<transport> wrap(std::unique_ptr<transport> inner);
+    /// Handshakes that resumed a session.
+    std::uint64_t resumed() const noexcept;
 
 private:
     struct impl;

@@ -9,6 +9,7 @@
 #include <openssl/x509v3.h>
 
 #include <memory>
+#include <system_error>
 
 namespace reagent::inline v0::net_detail {
 namespace {
@@ -96,6 +97,7 @@ std::string certificate_problem(X509_STORE_CTX* store)
 std::string handshake_problem(unsigned long openssl_error)
 {
     if (openssl_error == 0) return {};
+    if (ERR_SYSTEM_ERROR(openssl_error)) return std::generic_category().message(ERR_GET_REASON(openssl_error));
     const char* reason = ERR_reason_error_string(openssl_error);
     const std::string plain = reason ? std::string(reason) : "error " + std::to_string(openssl_error);
     if (ERR_GET_LIB(openssl_error) != ERR_LIB_SSL) return plain;

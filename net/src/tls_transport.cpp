@@ -24,6 +24,7 @@ struct lower_state {
     error_code error;
     std::string text;
     bool at_end = false;
+    bool dry = false;  // the last read has found all there was
 };
 
 lower_state& state_of(BIO* b) noexcept
@@ -52,6 +53,7 @@ int lower_read(BIO* b, char* to, int n)
     BIO_clear_retry_flags(b);
     lower_state& s = state_of(b);
     const io_result r = s.wire->try_read(to, static_cast<std::size_t>(n));
+    s.dry = !r.more && r.bytes < static_cast<std::size_t>(n);
     if (r.status == io_status::ok) return static_cast<int>(r.bytes);
     if (blocked(s, r)) BIO_set_retry_read(b);
     return r.status == io_status::closed || r.status == io_status::truncated ? 0 : -1;
@@ -137,7 +139,7 @@ public:
             later_.reset();
             return r;
         }
-        // Several records to a readiness: until the socket is dry or the buffer is full.
+        // Several records to a readiness: until the socket is known to be dry, or the buffer is full.
         std::size_t total = 0;
         while (total < n) {
             ERR_clear_error();
@@ -145,6 +147,7 @@ public:
             const int status = SSL_read_ex(ssl_.get(), to + total, n - total, &got);
             if (status == 1) {
                 total += got;
+                if (lower_.dry && SSL_has_pending(ssl_.get()) == 0) break;
                 continue;
             }
             r = judge(status);
@@ -191,7 +194,7 @@ public:
     peeked peek() noexcept override
     {
         if (later_) return peeked::ended;
-        if (SSL_pending(ssl_.get()) == 0) {
+        if (SSL_has_pending(ssl_.get()) == 0) {
             const peeked below = inner_->peek();
             if (below != peeked::bytes) return below;
         }

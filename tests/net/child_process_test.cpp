@@ -234,6 +234,17 @@ TEST(ChildProcess, TheLadderOfAStop)
 // A wrapper with a grandchild that ignores SIGTERM; it tells when the trap is set.
 constexpr const char* wrapper = "(trap '' TERM; echo ready; while :; do sleep 1000; done) & wait";
 
+TEST(ChildProcess, AGraceMayBeAsLongAsTime)
+{
+    asio::io_context io;
+    process_options o({"/bin/cat"});
+    o.close_grace = o.term_grace = duration::max();
+    child_process child(io.get_executor(), std::move(o));
+    exit_status status;
+    rt::complete(io, keep(child.stop(), &status));
+    EXPECT_EQ(status.text(), "exited (code 0)");
+}
+
 TEST(ChildProcess, Case_D2_TheWholeTreeEndsWithAStop)
 {
     // The wrapper dies of SIGTERM itself, or leaves by itself: the group gets its SIGKILL all the same.

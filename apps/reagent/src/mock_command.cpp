@@ -35,7 +35,7 @@ using reagent::testing::mock_server;
 
 struct mock_arguments {
     std::uint16_t port = 0;
-    std::string fixtures, journal, fault_rates, input_rate = "1", output_rate = "1";
+    std::string fixtures, journal, fault_rates, certificate, key, input_rate = "1", output_rate = "1";
     std::uint32_t latency_ms = 0, gap_ms = 0;
     std::uint64_t chunk_size = 24, seed = 1;
 };
@@ -68,6 +68,12 @@ mock_options options_from(const mock_arguments& a)
     o.rates(rate("--input-rate", a.input_rate), rate("--output-rate", a.output_rate));
     if (!a.fixtures.empty()) o.fixtures(reagent::testing::load_mock_fixtures(a.fixtures));
     reagent::testing::parse_fault_rates(a.fault_rates, o);
+    if (!a.certificate.empty()) {
+        reagent::tls_server_options t;
+        t.certificate_file = a.certificate;
+        t.key_file = a.key;
+        o.tls(std::move(t));
+    }
     return o;
 }
 
@@ -140,6 +146,11 @@ CLI::App* add_mock_command(CLI::App& app, int& exit_code)
     mock->add_option("--journal", a->journal, "Append a JSON line for each request; also served at /__journal")->type_name("FILE")->check(refuse_empty);
     mock->add_option("--input-rate", a->input_rate, "Dollars per million input tokens, for the exposure in the journal")->type_name("USD")->capture_default_str();
     mock->add_option("--output-rate", a->output_rate, "The same for output tokens")->type_name("USD")->capture_default_str();
+    CLI::Option* certificate =
+        mock->add_option("--tls-cert", a->certificate, "Serve https with this certificate: PEM, its intermediates behind it")->type_name("FILE")->check(refuse_empty);
+    CLI::Option* key = mock->add_option("--tls-key", a->key, "Its key: PEM, not encrypted")->type_name("FILE")->check(refuse_empty);
+    certificate->needs(key);
+    key->needs(certificate);
     mock->footer("Example:\n"
                  "  reagent mock --port 8080 --fixtures answers.json --gap-ms 20 --fault-rate 429=0.05\n"
                  "  OPENAI_API_KEY=any reagent run \"hello\" --provider openai --model mock --base-url http://127.0.0.1:8080/v1\n"

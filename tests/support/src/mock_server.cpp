@@ -18,11 +18,13 @@ http_server_options server_options(const mock_options& o, const std::shared_ptr<
 {
     http_server_options s;
     s.port = o.port_;
+    s.address = o.address_;
     s.backlog = 16'384;
     s.clock = shared->clock;
     s.limits.max_body = o.max_body_;
     // Clients of tests are slow on purpose.
-    s.limits.head = s.limits.body_idle = s.limits.write_idle = s.limits.keep_alive = std::chrono::nanoseconds(0);
+    s.tls = o.tls_;
+    s.limits.handshake = s.limits.head = s.limits.body_idle = s.limits.write_idle = s.limits.keep_alive = std::chrono::nanoseconds(0);
     s.on_connection = [shared] { shared->ledger.connected(); };
     s.refusal = [](unsigned, std::string_view text) {
         return std::pair<std::string, std::string>("application/json", testing_detail::error_body(text, "invalid_request_error", "bad_request"));
@@ -83,7 +85,7 @@ mock_server::~mock_server()
 }
 
 std::uint16_t mock_server::port() const noexcept { return impl_->port; }
-std::string mock_server::origin() const { return "http://127.0.0.1:" + std::to_string(impl_->port); }
+std::string mock_server::origin() const { return impl_->server.origin(); }
 std::string mock_server::base_url() const { return origin() + "/v1"; }
 
 void mock_server::stop()

@@ -3,12 +3,14 @@
 #include <reagent/base/clock.hpp>
 #include <reagent/base/log_sink.hpp>
 #include <reagent/net/http_types.hpp>
+#include <reagent/net/tls_options.hpp>
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -38,6 +40,7 @@ public:
     double peer_rate = 0;                      ///< requests a second of one peer (an IPv6 peer is its /64): 429 with Retry-After
     double peer_burst = 20;                    ///< requests it may send at once before the rate counts
     std::size_t max_peers = 10'000;            ///< peers remembered for it; the longest silent are forgotten. Never off
+    std::chrono::nanoseconds handshake = std::chrono::seconds(10);   ///< connection to end of the TLS handshake, where there is one
     std::chrono::nanoseconds head = std::chrono::seconds(10);        ///< connection or first byte to end of head: 408
     std::chrono::nanoseconds body_idle = std::chrono::seconds(30);   ///< between bytes of a request body: 408
     std::chrono::nanoseconds write_idle = std::chrono::seconds(30);  ///< between bytes that a reader takes from us; then the connection is reset
@@ -53,6 +56,7 @@ public:
     std::uint16_t port = 0;             ///< 0 picks a free one
     std::string unix_socket;            ///< path of a Unix-domain socket to listen on instead; a stale one is replaced, and removed at the end
     int backlog = 4096;
+    std::optional<tls_server_options> tls;  ///< when set, every connection is TLS
     http_server_limits limits;
     clock_ptr clock;  ///< null: the system clock
     log_sink log;
@@ -65,6 +69,8 @@ public:
 class http_server_stats {
 public:
     std::uint64_t connections = 0, requests = 0, refused = 0, timed_out = 0, rate_limited = 0, gone = 0, accept_failures = 0;
+    std::uint64_t handshakes = 0, handshakes_failed = 0;  ///< of TLS; those that took too long are in `timed_out`
+    std::uint64_t resumed = 0;                            ///< handshakes that resumed a session of an earlier connection
     std::size_t open = 0, busy = 0;
 };
 
@@ -106,8 +112,8 @@ public:
     void when_writable(std::function<void()> f);
     /// Calls `f` once when the client has closed or the server stops; the wire is useless then.
     void on_peer_end(std::function<void(peer_end)> f);
-    /// Whether the client has closed without our having read that yet.
-    bool peer_gone() const noexcept;
+    /// The socket, for one who watches it; -1 when the client has gone.
+    int native_handle() const noexcept;
     /// The answer is complete: the connection goes on with the next request.
     void done();
     /// The answer is over, and the connection with it: ends our side and waits for the client's end.
@@ -191,7 +197,7 @@ public:
     void fallback(handler f);
 
     std::uint16_t port() const noexcept;  ///< 0 on a Unix-domain socket
-    /// `http://127.0.0.1:PORT`, empty on a Unix-domain socket.
+    /// `http://127.0.0.1:PORT`, `https://…` with TLS, empty on a Unix-domain socket.
     std::string origin() const;
     http_server_stats stats() const noexcept;
 

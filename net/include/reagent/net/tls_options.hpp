@@ -1,4 +1,6 @@
 #pragma once
+#include <reagent/base/secret.hpp>
+
 #include <string>
 
 namespace reagent::inline v0 {
@@ -17,13 +19,18 @@ public:
     std::string key_file;          ///< PEM, not encrypted, of the certificate
 };
 
-/// What a server shows and whom it lets in.
+/// What a server shows and whom it lets in: TLS 1.2 or later, `http/1.1` where the client asks by ALPN. What cannot be used is a `config_error` naming the
+/// option, the file and the problem, at construction of the server.
 class tls_server_options {
 public:
     tls_server_options() = default;
     std::string certificate_file;  ///< PEM, the server's first, then its intermediates
-    std::string key_file;          ///< PEM, not encrypted
-    std::string client_ca_file;    ///< when set, a client must show a certificate signed by one of these
+    std::string key_file;          ///< PEM, not encrypted, of the certificate
+    std::string certificate;       ///< the PEM text itself, instead of `certificate_file`
+    secret key;                    ///< the same, instead of `key_file`
+    std::string client_ca_file;    ///< PEM: clients are asked for a certificate signed by one of these
+    std::string client_ca;         ///< the same as text, or more of them
+    bool client_certificate_required = true;  ///< of clients that are asked; false lets in who shows none. One that is shown is verified in any case
 };
 
 }  // namespace reagent::inline v0

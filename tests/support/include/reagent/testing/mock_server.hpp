@@ -1,11 +1,13 @@
 #pragma once
 #include <reagent/base/clock.hpp>
 #include <reagent/base/usd.hpp>
+#include <reagent/net/tls_options.hpp>
 #include <reagent/testing/mock_fixtures.hpp>
 
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -55,6 +57,8 @@ class mock_options {
 public:
     mock_options() : fixtures_(default_mock_fixtures()) {}
     mock_options& port(std::uint16_t p) { return port_ = p, *this; }
+    /// The IP address to listen on.
+    mock_options& address(std::string a) { return address_ = std::move(a), *this; }
     mock_options& fixtures(mock_fixtures f) { return fixtures_ = std::move(f), *this; }
     mock_options& latency(std::chrono::milliseconds t) { return latency_ = t, *this; }
     mock_options& gap(std::chrono::milliseconds t) { return gap_ = t, *this; }
@@ -78,10 +82,13 @@ public:
     mock_options& max_journal_bytes(std::size_t n) { return max_journal_bytes_ = n, *this; }
     /// Largest request body taken, else 413.
     mock_options& max_body(std::size_t n) { return max_body_ = n, *this; }
+    /// Serves https with this certificate instead of http.
+    mock_options& tls(tls_server_options t) { return tls_ = std::move(t), *this; }
     /// Paces answers; the real clock unless a test hands in a manual one.
     mock_options& clock(clock_ptr c) { return clock_ = std::move(c), *this; }
 
     std::uint16_t port_ = 0;
+    std::string address_ = "127.0.0.1";
     mock_fixtures fixtures_;
     std::chrono::milliseconds latency_{0}, gap_{0};
     std::uint64_t chunk_size_ = 24;
@@ -93,16 +100,17 @@ public:
     std::size_t max_journal_ = 10'000, max_journal_bytes_ = std::size_t{64} << 20;
     std::size_t max_body_ = std::size_t{64} << 20;
     clock_ptr clock_;
+    std::optional<tls_server_options> tls_;
 };
 
 /// Reads `429=0.1,500=0.05,reset=0.02` into `options`. Throws `config_error` naming the part that is wrong.
 void parse_fault_rates(std::string_view text, mock_options& options);
 
-/// A provider server on loopback: the OpenAI chat wire as JSON and as event stream, answers by fixtures, faults on demand. One thread, plain sockets,
-/// tens of thousands of open streams. `POST /v1/chat/completions`, `GET /v1/models`, `GET /health`, `GET /__journal` (JSON lines), `GET /__stats`.
+/// A provider server on loopback: the OpenAI chat wire as JSON and as event stream, answers by fixtures, faults on demand, TLS where asked for. One
+/// thread, tens of thousands of open streams. `POST /v1/chat/completions`, `GET /v1/models`, `GET /health`, `GET /__journal` (JSON lines), `GET /__stats`.
 /// Runs on the executor given (single-threaded; its accept counts as work until `stop`) or on a thread of its own, which the destructor joins.
 /// Members may be called from any thread; on an executor given, the destructor belongs to its thread, or to a time when nothing runs it.
-/// Construction throws `error` when the port cannot be had.
+/// Construction throws `error` when the port cannot be had, `config_error` for a certificate that cannot be used.
 class mock_server {
 public:
     mock_server(any_io_executor ex, mock_options options);
@@ -112,7 +120,7 @@ public:
     ~mock_server();
 
     std::uint16_t port() const noexcept;
-    /// `http://127.0.0.1:PORT` and the same with `/v1`.
+    /// `http://127.0.0.1:PORT`, `https` with TLS, and the same with `/v1`.
     std::string origin() const;
     std::string base_url() const;
     /// Stops accepting and closes every connection.
