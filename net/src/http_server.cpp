@@ -173,9 +173,9 @@ void raw_wire::on_peer_end(std::function<void(peer_end)> f)
     if (connection_) connection_->on_gone(std::move(f));
 }
 
-bool raw_wire::peer_gone() const noexcept
+int raw_wire::native_handle() const noexcept
 {
-    return !connection_ || connection_->peer_gone();
+    return connection_ ? connection_->native_handle() : -1;
 }
 
 void raw_wire::done()

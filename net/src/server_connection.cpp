@@ -369,9 +369,4 @@ void server_connection::finish(peer_end how, bool with_reset)
     state->left(number_);
 }
 
-bool server_connection::peer_gone() const noexcept
-{
-    return closed() || wire_->peek() == peeked::ended;
-}
-
 }  // namespace reagent::inline v0::net_detail

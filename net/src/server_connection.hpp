@@ -57,7 +57,7 @@ public:
     void raw_when_writable(std::function<void()> f);
     void raw_done(bool keep);
     void raw_reset();
-    bool peer_gone() const noexcept;
+    int native_handle() const noexcept { return closed() ? -1 : fd_; }
     const std::shared_ptr<server_state>& state() const noexcept { return state_; }
 
 private:
