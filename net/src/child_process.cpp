@@ -1,5 +1,6 @@
 #include <reagent/net/child_process.hpp>
 
+#include "later.hpp"
 #include "process_leftovers.hpp"
 #include "process_spawn.hpp"
 #include "waiting_place.hpp"
@@ -297,7 +298,7 @@ awaitable<void> child_process::climb(std::shared_ptr<impl> self)
             due = true;
             here.place.wake();
         });
-        grace_timer->arm(self->time->now() + (rung == 0 ? self->options.close_grace : self->options.term_grace));
+        grace_timer->arm(net_detail::later(self->time->now(), rung == 0 ? self->options.close_grace : self->options.term_grace));
         co_await here.place.wait();
         hurry = !due && !self->over;
         if (due && rung == 0 && self->process.pid > 0) ::kill(-self->process.group, SIGTERM);

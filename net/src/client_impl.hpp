@@ -1,5 +1,6 @@
 #pragma once
 #include "dialler.hpp"
+#include "later.hpp"
 #include "parking.hpp"
 #include "pool_index.hpp"
 #include "response_reader.hpp"
@@ -26,9 +27,6 @@ public:
     bool stale() noexcept override { return wire->stale(); }
     std::unique_ptr<transport> wire;
 };
-
-/// `a + b` that stays at the end of time.
-inline steady_time later(steady_time a, duration b) noexcept { return b >= steady_time::max() - a ? steady_time::max() : a + b; }
 
 }  // namespace net_detail
 

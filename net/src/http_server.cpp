@@ -1,5 +1,6 @@
 #include <reagent/net/http_server.hpp>
 
+#include "later.hpp"
 #include "parking.hpp"
 #include "server_state.hpp"
 
@@ -76,7 +77,7 @@ awaitable<bool> drained(std::shared_ptr<server_state> state, std::chrono::nanose
 {
     state->begin_drain();
     drain_limit end(state);
-    if (!state->live.empty()) state->deadlines.link(end, state->clock->now() + limit);
+    if (!state->live.empty()) state->deadlines.link(end, net_detail::later(state->clock->now(), limit));
     while (!state->live.empty()) {
         rest_place here(state);
         co_await here.woken.wait();
@@ -172,9 +173,9 @@ void raw_wire::on_peer_end(std::function<void(peer_end)> f)
     if (connection_) connection_->on_gone(std::move(f));
 }
 
-bool raw_wire::peer_gone() const noexcept
+int raw_wire::native_handle() const noexcept
 {
-    return !connection_ || connection_->peer_gone();
+    return connection_ ? connection_->native_handle() : -1;
 }
 
 void raw_wire::done()

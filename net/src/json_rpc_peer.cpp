@@ -1,5 +1,6 @@
 #include "json_rpc_peer.hpp"
 
+#include "later.hpp"
 #include "waiting_place.hpp"
 
 #include <reagent/base/spawn.hpp>
@@ -46,7 +47,7 @@ json_rpc_peer::impl::pending::pending(impl& p, rpc_call& request)
       id(request.id != 0 ? request.id : ++p.last_id),
       method(request.method),
       timeout(request.timeout == duration::min() ? p.options.call_timeout : request.timeout),
-      max_total(request.max_total > duration::zero() ? request.max_total : 10 * timeout),
+      max_total(request.max_total > duration::zero() ? request.max_total : timeout > duration::max() / 10 ? duration::max() : 10 * timeout),
       started(p.time->now()),
       moved(started),
       cancellable(request.cancellable),
@@ -55,7 +56,7 @@ json_rpc_peer::impl::pending::pending(impl& p, rpc_call& request)
 
 steady_time json_rpc_peer::impl::pending::due() const noexcept
 {
-    return std::min(moved + timeout, started + max_total);
+    return std::min(net_detail::later(moved, timeout), net_detail::later(started, max_total));
 }
 
 steady_time json_rpc_peer::impl::pending::on_deadline(steady_time now)
@@ -370,6 +371,9 @@ awaitable<rpc_reply> json_rpc_peer::call_body(std::shared_ptr<impl> self, rpc_ca
         refused.why = self->why_closed;
         co_return refused;
     }
+    // Of two calls with one id nobody could tell whose answer comes.
+    if (request.id < 0 || request.id > self->last_id || self->calls.count(request.id) != 0)
+        throw validation_error("[rpc] the id of a call comes from new_id and is used once");
     const auto p = std::make_shared<impl::pending>(*self, request);
     std::string text = rpc_request_text(p->id, request.method, request.params);
     if (self->counts.queued_bytes + text.size() > self->options.max_queued && !self->queue.empty())

@@ -59,6 +59,20 @@ void set(std::optional<http_route>& where, std::string_view text, std::string_vi
     else where = proxy_of(text, key);
 }
 
+// The names of RFC 6761, section 6.3, too.
+bool stays_here(const url& to) noexcept
+{
+    std::string_view host = to.host();
+    if (host.ends_with('.')) host.remove_suffix(1);
+    return to.loopback() || (to.kind() == url::host_kind::name && (host == "localhost" || host.ends_with(".localhost")));
+}
+
+// 1 to 65535: a list that says 0 does not mean any.
+bool port_number(std::string_view text, std::uint16_t& out) noexcept
+{
+    return whole_number(text, out) && out != 0;
+}
+
 bool in_network(const ip_address& a, const ip_address& network, unsigned prefix) noexcept
 {
     if (a.is_v4() != network.is_v4()) return false;
@@ -134,11 +148,11 @@ std::optional<proxy_rules::bypass_rule> proxy_rules::parse_rule(std::string_view
         host = word.substr(1, end - 1);
         port = word.substr(end + 1);
         if (!port.empty() && port[0] != ':') return std::nullopt;
-        if (!port.empty() && !whole_number(port.substr(1), rule.port)) return std::nullopt;
+        if (!port.empty() && !port_number(port.substr(1), rule.port)) return std::nullopt;
     } else if (std::count(word.begin(), word.end(), ':') == 1) {
         const std::size_t colon = word.find(':');
         host = word.substr(0, colon);
-        if (!whole_number(word.substr(colon + 1), rule.port)) return std::nullopt;
+        if (!port_number(word.substr(colon + 1), rule.port)) return std::nullopt;
     }
     const std::size_t slash = host.find('/');
     if (const auto address = ip_address::parse(host.substr(0, slash))) {
@@ -172,6 +186,7 @@ bool proxy_rules::matches(const bypass_rule& rule, const url& to, const std::opt
     if (rule.all) return true;
     if (rule.port != 0 && rule.port != to.port()) return false;
     if (rule.name.empty()) return literal && in_network(*literal, rule.network, rule.prefix);
+    if (literal) return false;  // its last numbers are no domain
     std::string_view host = to.host();
     if (host.ends_with('.')) host.remove_suffix(1);
     if (!host.ends_with(rule.name)) return false;
@@ -182,7 +197,7 @@ const http_route* proxy_rules::route_for(const url& to) const noexcept
 {
     const std::optional<http_route>& own = to.tls() ? https_ : http_;
     const std::optional<http_route>& chosen = own ? own : all_;
-    if (!chosen || to.loopback()) return nullptr;
+    if (!chosen || stays_here(to)) return nullptr;
     const std::optional<ip_address> literal = to.kind() == url::host_kind::name ? std::nullopt : ip_address::parse(to.host());
     for (const bypass_rule& rule : bypass_)
         if (matches(rule, to, literal)) return nullptr;

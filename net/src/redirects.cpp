@@ -22,7 +22,7 @@ bool names_content(std::string_view name) noexcept
 
 bool harmless(std::string_view name) noexcept
 {
-    constexpr std::array<std::string_view, 4> list = {"accept", "accept-language", "user-agent", "content-type"};
+    constexpr std::array<std::string_view, 5> list = {"accept", "accept-language", "user-agent", "content-type", "content-encoding"};
     return std::any_of(list.begin(), list.end(), [&](std::string_view l) { return same_name(name, l); });
 }
 
@@ -70,10 +70,8 @@ bool redirect_trail::follow(const http_head& head)
     if (origin_changed && policy_.same_origin) refuse("it leads to another origin, " + next->origin());
     if (policy_.check) policy_.check(*next);
     const bool becomes_get = s == 303 ? request_.method != "HEAD" && request_.method != "GET" : (s == 301 || s == 302) && request_.method == "POST";
-    if (becomes_get) {
-        request_.method = "GET";
-        request_.body = {};
-    }
+    if (becomes_get) request_.method = "GET";
+    if (becomes_get || s == 303) request_.body = {};
     keep_lines(origin_changed);
     request_.target = *next;
     ++followed_;

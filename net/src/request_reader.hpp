@@ -17,7 +17,7 @@ struct request_limits {
 
 struct request_head {
     std::string method, target;  ///< target in origin form: of an absolute one the path and query
-    http_fields fields;
+    http_fields fields;          ///< with an absolute target Host is its host
     unsigned minor = 1;  ///< of HTTP/1.x
 };
 

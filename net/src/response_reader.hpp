@@ -68,6 +68,7 @@ private:
     std::string_view failure_text_;
     errc failure_{};
     bool no_body_, may_switch_, head_done_ = false, done_ = false, keep_alive_ = false, ambiguous_ = false, continue_seen_ = false;
+    bool old_ = false;  // HTTP/1.0
 };
 
 }  // namespace reagent::inline v0::net_detail

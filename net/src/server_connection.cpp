@@ -1,5 +1,6 @@
 #include "server_connection.hpp"
 
+#include "later.hpp"
 #include "parking.hpp"
 #include "server_state.hpp"
 
@@ -91,7 +92,7 @@ void server_connection::arm()
 {
     const std::chrono::nanoseconds l = limit();
     if (l.count() == 0) return;
-    const steady_time when = since_ + l;
+    const steady_time when = later(since_, l);
     if (!linked() || linked_for() > when) state_->deadlines.link(*this, when);
 }
 
@@ -101,7 +102,7 @@ steady_time server_connection::on_deadline(steady_time now)
     if (closed()) return steady_time::max();
     const std::chrono::nanoseconds l = limit();
     if (l.count() == 0) return steady_time::max();
-    if (since_ + l > now) return since_ + l;
+    if (const steady_time end = later(since_, l); end > now) return end;
     if (stage_ != stage::idle && stage_ != stage::lingering) ++state_->stats.timed_out;
     switch (stage_) {
     case stage::head: refuse(408, "the request head took too long", {}, 0, false); break;
@@ -260,10 +261,11 @@ bool server_connection::on_head()
         refuse(v.allow.empty() ? 404 : 405, v.allow.empty() ? "nothing is at this path" : "this path has no such method", v.allow, 0, false);
         return false;
     }
-    constexpr std::string_view go_on = "HTTP/1.1 100 Continue\r\n\r\n";
-    const io_result r = wire_->try_write(go_on, {});
-    if (r.status == io_status::ok && r.bytes == go_on.size()) return true;
-    finish(peer_end::stopped, true);  // these few bytes do not fit: it reads no answers
+    constexpr std::string_view word = "HTTP/1.1 100 Continue\r\n\r\n";
+    const io_result sent = wire_->try_write(word, {});
+    if (sent.status == io_status::ok && sent.bytes == word.size()) return true;
+    // These few bytes always fit, unless the client has read nothing of many answers before: half of them would garble what follows.
+    finish(peer_end::stopped, false);
     return false;
 }
 
@@ -365,11 +367,6 @@ void server_connection::finish(peer_end how, bool with_reset)
     listeners_.reset();
     state_.reset();
     state->left(number_);
-}
-
-bool server_connection::peer_gone() const noexcept
-{
-    return closed() || wire_->peek() == peeked::ended;
 }
 
 }  // namespace reagent::inline v0::net_detail

@@ -57,7 +57,7 @@ public:
     void raw_when_writable(std::function<void()> f);
     void raw_done(bool keep);
     void raw_reset();
-    bool peer_gone() const noexcept;
+    int native_handle() const noexcept { return closed() ? -1 : fd_; }
     const std::shared_ptr<server_state>& state() const noexcept { return state_; }
 
 private:
@@ -95,7 +95,7 @@ private:
     void refuse(unsigned status, std::string_view text, std::string_view allow, std::uint64_t retry_after, bool keep);
     void write_head(std::string& out, unsigned status, std::string_view content_type, const http_fields* fields, const std::size_t* length);
     void check_unbegun() const;
-    void put(std::string_view bytes);
+    void put(std::string_view bytes, bool bounded = true);
     void flush();
     void after_write();
     void answered();

@@ -40,7 +40,10 @@ duration server_rate::admit(std::uint64_t peer, steady_time now)
         b.tokens -= 1;
         return {};
     }
-    return std::max(std::chrono::duration_cast<duration>(std::chrono::duration<double>((1 - b.tokens) / per_second_)), duration(1));
+    // A rate of almost nothing is a wait that no duration holds.
+    constexpr double longest = 365.0 * 24 * 3600;
+    const std::chrono::duration<double> wait(std::min((1 - b.tokens) / per_second_, longest));
+    return std::max(std::chrono::duration_cast<duration>(wait), duration(1));
 }
 
 }  // namespace reagent::inline v0::net_detail

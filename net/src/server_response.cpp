@@ -1,8 +1,9 @@
 // What a connection sends: heads, bodies, chunks, and what the kernel did not take yet.
-#include "http_reason.hpp"
 #include "parking.hpp"
 #include "server_connection.hpp"
 #include "server_state.hpp"
+
+#include <reagent/net/http_reason.hpp>
 
 #include <boost/asio/post.hpp>
 
@@ -194,7 +195,7 @@ void server_connection::end()
     const auto self = shared_from_this();
     const inside_guard inside(inside_);
     mode_ = mode::ended;
-    if (chunked_ && !head_only_) put("0\r\n\r\n");
+    if (chunked_ && !head_only_) put("0\r\n\r\n", false);
     else if (corked_) flush();
     else if (unsent() == 0) answered();
 }
@@ -229,9 +230,16 @@ void server_connection::refuse(unsigned status, std::string_view text, std::stri
         if (!keep_) in_ = std::string();
     }
     mode_ = mode::pending;
-    std::pair<std::string, std::string> words;
-    if (state_->options.refusal) words = state_->options.refusal(status, text);
-    else words = {"text/plain", std::string(text) + '\n'};
+    std::pair<std::string, std::string> words{"text/plain", std::string(text) + '\n'};
+    if (state_->options.refusal) {
+        try {
+            std::pair<std::string, std::string> made = state_->options.refusal(status, text);
+            check_field("Content-Type", made.first);
+            words = std::move(made);
+        } catch (...) {
+            state_->log(log_level::error, "[http_server] the refusal failed: " + message_of(std::current_exception()));
+        }
+    }
     http_fields fields;
     if (!allow.empty()) fields.add("Allow", allow);
     if (retry_after > 0) fields.add("Retry-After", std::to_string(retry_after));
@@ -246,11 +254,11 @@ bool server_connection::has_room() const noexcept
 }
 
 // Sends `bytes`, behind what waits already.
-void server_connection::put(std::string_view bytes)
+void server_connection::put(std::string_view bytes, bool bounded)
 {
     const std::size_t waiting = corked_ ? 0 : unsent();
     if (waiting > 0) {
-        if (waiting + bytes.size() > state_->options.limits.max_unsent) {
+        if (bounded && waiting + bytes.size() > state_->options.limits.max_unsent) {
             state_->log(log_level::warn, "[http_server] a stream was cut: its handler goes on writing to a client that does not read");
             return finish(peer_end::stopped, true);
         }

@@ -86,6 +86,7 @@ server_routes::verdict server_routes::match(std::string_view method, std::string
                                             std::vector<std::pair<std::string, std::string>>* parameters) const
 {
     verdict v;
+    if (!path.starts_with('/')) return v;  // the `*` of OPTIONS is no path
     const entry* get = nullptr;
     for (const auto& each : entries_) {
         const entry& e = *each;

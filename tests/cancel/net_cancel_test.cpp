@@ -4,6 +4,8 @@
 
 #include "cancel_world.hpp"
 
+#include <reagent/net/redirects.hpp>
+
 #include <gtest/gtest.h>
 
 #include <arpa/inet.h>
@@ -79,6 +81,12 @@ private:
     std::uint16_t port_ = 0;
 };
 
+awaitable<void> follow(http_client client, http_request request, std::string* got)
+{
+    http_exchange x = co_await open_following(std::move(client), std::move(request));
+    *got = co_await net_tests::rest_of(x);
+}
+
 /// One exchange with a server that plays `script`, or with `target` when that is given.
 class exchange_case final : public rt::cancel_case {
 public:
@@ -88,6 +96,7 @@ public:
         std::string target;             ///< instead of the server's
         std::string name_server;        ///< look names up there
         bool proxied = false;           ///< the server is a proxy
+        bool following = false;         ///< go along with redirects
         std::size_t upload = 0;         ///< bytes of the request's body
         errc ends_by = errc::deadline;  ///< the limit that ends it when nobody cancels
     };
@@ -98,11 +107,16 @@ public:
         http_request request(body_.empty() ? "GET" : "POST", url::parse_or_throw(target, "url"));
         request.body = body_;
         request.limits.first_byte = 30s;
+        if (setup_.following) {
+            co_await follow(http_, std::move(request), &got_);
+            co_return;
+        }
         std::string text = co_await net_tests::fetch(http_, std::move(request));
         got_ = std::move(text);
     }
     void finish() override
     {
+        if (setup_.following) http_.close_idle();  // the connection of the redirect
         const http_client_stats s = http_.stats();
         if (s.open != 0) trouble_ += std::to_string(s.open) + " connections left; ";
         if (clock_->armed() != 0) trouble_ += "a timer is left; ";
@@ -188,6 +202,31 @@ TEST(CancelNet, AProxyThatOpensTheTunnelAndSaysNoMore)
     s.script = rt::byte_script().request().trickle("HTTP/1.1 200 OK\r\n\r\n").stall();
     s.ends_by = errc::connect_timeout;
     holds(s, 5);
+}
+
+TEST(CancelNet, AProxyThatAnswersHalf)
+{
+    exchange_case::setup s;
+    s.scheme = "https";
+    s.target = "https://api.test/";
+    s.proxied = true;
+    s.script = rt::byte_script().request().trickle("HTTP/1.1 20").stall();
+    s.ends_by = errc::connect_timeout;
+    holds(s, 5);
+}
+
+TEST(CancelNet, ARedirectThatIsFollowed)
+{
+    exchange_case::setup s;
+    s.following = true;
+    // Once with the connection kept between the two requests, once with a new one.
+    for (const char* end : {"", "Connection: close\r\n"}) {
+        const std::string there = "HTTP/1.1 302 Found\r\nLocation: /there\r\nContent-Length: 2\r\n" + std::string(end) + "\r\nno";
+        s.script = rt::byte_script().request().send(there);
+        if (*end == '\0') s.script.request().trickle("HTTP/1.1 20").stall();
+        s.ends_by = *end == '\0' ? errc::first_byte_timeout : errc::redirect_refused;
+        holds(s, 10);
+    }
 }
 
 TEST(CancelNet, ANameServerThatIsSilent)

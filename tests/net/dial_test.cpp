@@ -137,6 +137,7 @@ TEST(Dial, Case_E7_WhenAllFailEachIsNamed)
     ASSERT_TRUE(w.until([&] { return op.done(); }));
     EXPECT_EQ(op.code(), errc::connect_failed);
     EXPECT_NE(op.message().find("127.0.0.3: Connection refused; 127.0.0.1: Connection refused"), std::string::npos) << op.message();
+    EXPECT_EQ(w.names->forgotten, std::vector<std::string>{"api.test"});
 }
 
 TEST(Dial, Case_E7_LimitAndCancellationEndAllAttempts)

@@ -258,6 +258,26 @@ TEST(HttpLimits, ACallerThatDoesNotReadIsNotIdle)
     EXPECT_EQ(testing::complete(w.context, rest_of(x)), "late");
 }
 
+TEST(HttpLimits, ACallerThatReadsAgainIsGuardedAgain)
+{
+    world w;
+    testing::byte_server server = w.server(byte_script().request().send(stream_head).stall());
+    http_request r = world::get(server);
+    r.limits.idle = seconds(30);
+    http_client client = w.client();
+    http_exchange x = testing::complete(w.context, client.open(std::move(r)));
+    w.clock->advance(seconds(70));  // it has let the limit pass twice
+    w.idle();
+    cancellable op(w.context, rest_of(x));
+    w.idle();
+    w.clock->advance(seconds(30) - milliseconds(1));
+    w.idle();
+    EXPECT_FALSE(op.done());
+    w.clock->advance(milliseconds(1));
+    ASSERT_TRUE(w.soon([&] { return op.done(); }));
+    EXPECT_EQ(op.code(), errc::idle_timeout);
+}
+
 TEST(HttpLimits, ADeadlinePassedBetweenReadsIsMetByTheNext)
 {
     world w;

@@ -173,6 +173,28 @@ TEST(HttpPool, ACancelledWaiterLeavesNothing)
     EXPECT_EQ(two.message(), "200 next");
 }
 
+TEST(HttpPool, AGrantedConnectionThatHasEndedIsNotUsed)
+{
+    world w;
+    w.options.max_open_per_origin = 1;
+    testing::byte_server server = w.server({byte_script().request().send(testing::sse_head()).gate("end").send(http_chunk("")).close(),
+                                            byte_script::answering(http_response(200, "next"))});
+    http_client client = w.client();
+    http_exchange holder = testing::complete(w.context, client.open(world::get(server)));
+    http_request once = world::get(server);
+    once.resend = false;
+    cancellable next(w.context, fetch(client, once));
+    w.idle();
+    EXPECT_EQ(client.stats().waiting, 1u);
+    server.open("end");
+    w.idle();  // last bytes and end are there, and nobody has read them
+    EXPECT_EQ(testing::complete(w.context, rest_of(holder)), "");
+    ASSERT_TRUE(w.until([&] { return next.done(); }));
+    EXPECT_EQ(next.message(), "200 next");
+    EXPECT_EQ(client.stats().dialed, 2u);
+    EXPECT_EQ(client.stats().reused, 0u);
+}
+
 TEST(HttpPool, AGrantThatMeetsACancellationGoesToTheNext)
 {
     world w;

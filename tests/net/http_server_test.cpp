@@ -2,6 +2,10 @@
 
 #include <reagent/base/error.hpp>
 
+#include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -51,6 +55,9 @@ TEST(HttpServer, RoutesBySegmentsTheMostLiteralFirst)
     EXPECT_EQ(c.ask("HEAD /runs/7 HTTP/1.1\r\nHost: a\r\n\r\n"), "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 8\r\n\r\n");
     for (const char* bad : {"", "x", "/a/*/b", "/{", "/{}", "/runs/{other}"}) EXPECT_THROW(s.route("GET", bad, say("x")), config_error) << bad;
     EXPECT_EQ(w.server->stats().connections, 1u);
+    s.route("OPTIONS", "/", say("options"));
+    s.route("OPTIONS", "/*", say("any"));
+    EXPECT_EQ(c.ask("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n").substr(0, 12), "HTTP/1.1 404") << "no path at all";
 }
 
 TEST(HttpServer, KeepsAConnectionUntilEitherSideEndsIt)
@@ -112,6 +119,7 @@ TEST(HttpServer, PipeliningIsBoundedByBytesAndByCount)
     server_client many(w), large(w);
     std::string all;
     for (int i = 0; i < 6; ++i) all += get("/" + std::to_string(i));
+    for (int i = 0; i < 6; ++i) EXPECT_EQ(many.ask(get("/x") + get("/y")), ok("/x") + ok("/y")) << "who has waited for its answers starts anew";
     EXPECT_EQ(many.ask(all), ok("/0") + ok("/1") + ok("/2") + ok("/3", true)) << "one, and three that did not wait for it";
     EXPECT_TRUE(many.ended);
     large.ask(get("/held") + get("/" + std::string(500, 'x')));
@@ -140,7 +148,7 @@ TEST(HttpServer, StreamsInChunksOrUntilTheEnd)
     out.end();
     EXPECT_EQ(c.read(), "11\r\n" + std::string(17, 'x') + "\r\n0\r\n\r\n");
     EXPECT_FALSE(c.ended);
-    EXPECT_EQ(old.ask("GET / HTTP/1.0\r\n\r\n"), start + "Connection: close\r\n\r\n");
+    EXPECT_EQ(old.ask("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"), start + "Connection: close\r\n\r\n") << "nothing but the end can tell where it ends";
     out.write("hello");
     out.end();
     EXPECT_EQ(old.read(), "hello");
@@ -150,6 +158,28 @@ TEST(HttpServer, StreamsInChunksOrUntilTheEnd)
     out.end();
     EXPECT_EQ(head.read(), "");
     EXPECT_FALSE(head.ended);
+}
+
+TEST(HttpServer, SomeAnswersHaveNoBodyWhateverTheirHandlerSays)
+{
+    server_world w;
+    w.start().fallback([](server_request&& r, http_responder out) {
+        const auto status = static_cast<unsigned>(std::stoi(r.target.substr(1)));
+        http_fields f;
+        if (r.query() == "last") f.add("Connection", "Close");
+        if (r.query() != "stream") return out.send(status, f, "body");
+        out.begin(status, f);
+        out.write("body");
+        out.end();
+    });
+    server_client c(w);
+    for (const char* way : {"", "?stream"}) {
+        EXPECT_EQ(c.ask(get("/204" + std::string(way))), "HTTP/1.1 204 No Content\r\n\r\n");
+        EXPECT_EQ(c.ask(get("/304" + std::string(way))), "HTTP/1.1 304 Not Modified\r\n\r\n");
+    }
+    EXPECT_EQ(c.ask("HEAD /200 HTTP/1.1\r\nHost: a\r\n\r\n"), "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n");
+    EXPECT_EQ(c.ask(get("/200?last")), "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\nbody");
+    EXPECT_TRUE(c.ended) << "a handler may end the connection";
 }
 
 TEST(HttpServer, AReaderThatStallsHoldsTheWriterBackAndMemoryStaysFlat)
@@ -211,6 +241,65 @@ TEST(HttpServer, AWriterThatDoesNotListenIsCutOff)
     w.idle();
     EXPECT_EQ(gone, peer_end::stopped);
     EXPECT_EQ(w.server->stats().open, 0u);
+}
+
+TEST(HttpServer, TheEndOfAStreamIsNotWhatCutsIt)
+{
+    server_world w;
+    w.options.limits.high_water = w.options.limits.max_unsent = 1U << 20U;
+    constexpr std::size_t size = 24U << 20U;  // more than the kernel keeps
+    w.start().fallback([](server_request&&, http_responder r) {
+        r.begin(200, "text/plain");
+        EXPECT_FALSE(r.write(std::string(size, 'x')));
+        r.end();
+    });
+    server_client c(w);
+    const std::string all = c.ask(get("/"));
+    EXPECT_FALSE(c.was_reset);
+    EXPECT_GT(all.size(), size);
+    EXPECT_TRUE(all.ends_with("x\r\n0\r\n\r\n"));
+}
+
+TEST(HttpServer, ARefusalWhoseWordsFailIsSaidPlainly)
+{
+    server_world w;
+    int asked = 0;
+    w.options.refusal = [&](unsigned, std::string_view) {
+        if (++asked == 1) throw std::runtime_error("no words");
+        return std::pair<std::string, std::string>("text/html\r\nSet-Cookie: a", "b");
+    };
+    w.echo();
+    for (int i = 1; i <= 2; ++i) {
+        server_client c(w);
+        EXPECT_EQ(c.ask("nonsense\r\n\r\n"),
+                  "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 33\r\nConnection: close\r\n\r\nthe request head is not HTTP/1.1\n");
+        EXPECT_EQ(asked, i);
+    }
+}
+
+TEST(HttpServer, ALimitMayBeAsLongAsTime)
+{
+    server_world w;
+    http_server_limits& l = w.options.limits;
+    l.head = l.body_idle = l.write_idle = l.keep_alive = l.linger = std::chrono::nanoseconds::max();
+    l.peer_rate = 1e-300;
+    l.peer_burst = 1;
+    held h;
+    w.start().fallback(std::ref(h));
+    server_client c(w), fast(w);
+    c.ask(get("/1"));
+    EXPECT_NE(fast.ask(get("/2")).find("Retry-After: 31536000\r\n"), std::string::npos);
+    w.advance(std::chrono::hours(24 * 365));
+    testing::started<bool> drain(w.context, w.server->drain(std::chrono::nanoseconds::max()));
+    w.idle();
+    EXPECT_FALSE(drain.done());
+    h.let_go(0);
+    EXPECT_EQ(c.read(), ok("/1", true));
+    c.close();
+    fast.close();
+    w.idle();
+    ASSERT_TRUE(drain.done());
+    EXPECT_TRUE(drain.get());
 }
 
 TEST(HttpServer, ARefusedClientGetsItsAnswerThoughItGoesOnSending)
@@ -352,9 +441,30 @@ TEST(HttpServer, AsksForABodyOnlyWhenItIsWanted)
     EXPECT_EQ(a.ask("POST /in" + rest), "HTTP/1.1 100 Continue\r\n\r\n");
     EXPECT_EQ(a.ask("hi"), ok("hi"));
     EXPECT_EQ(a.ask("POST /in" + rest + "hi"), ok("hi")) << "it did not wait to be asked";
+    EXPECT_EQ(a.ask("POST /in HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n\r\n"), ok("")) << "there is no body";
     EXPECT_EQ(b.ask("POST /out" + rest).substr(0, 12), "HTTP/1.1 404");
     EXPECT_TRUE(b.ended);
     EXPECT_EQ(c.ask("PUT /in" + rest).substr(0, 12), "HTTP/1.1 405");
+}
+
+TEST(HttpServer, AnInvitationThatDoesNotFitGarblesNothing)
+{
+    server_world w;
+    std::size_t filled = 0;
+    w.start().fallback([&](server_request&&, http_responder out) {
+        raw_wire wire = out.take_raw();
+        const std::string piece(64 * 1024, 'x');
+        for (std::size_t n = 0; wire.try_write(piece, n) == raw_wire::status::ok; filled += n) {}
+        wire.done();
+    });
+    server_client c(w, 4096);
+    c.write(get("/") + "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+    w.idle();
+    EXPECT_EQ(w.server->stats().open, 0u) << "it reads no answers, and wants to be asked for more";
+    const std::string all = c.read();
+    EXPECT_EQ(all.size(), filled);
+    EXPECT_EQ(all.find_first_not_of('x'), std::string::npos);
+    EXPECT_TRUE(c.ended && !c.was_reset);
 }
 
 TEST(HttpServer, TheOneWhoAnswersHearsOfAClientThatGoes)
@@ -630,6 +740,29 @@ TEST(HttpServer, ACoroutineIsCancelledWithItsClientOrTheServer)
             EXPECT_TRUE(cancelled) << "close waits for it";
         }
     }
+}
+
+// Takes its time when it is cancelled.
+awaitable<void> tidies_up(std::shared_ptr<clock> c, bool& tidy)
+{
+    try {
+        co_await never(std::move(c));
+    } catch (const std::exception&) {
+    }
+    co_await asio::this_coro::reset_cancellation_state();
+    for (int i = 0; i < 10; ++i) co_await asio::post(asio::use_awaitable);
+    tidy = true;
+}
+
+TEST(HttpServer, CloseWaitsForWhatACancelledCoroutineHasLeftToDo)
+{
+    server_world w;
+    bool tidy = false;
+    w.start().route_awaitable("GET", "/", [&](server_request, http_responder) { return tidies_up(w.clock, tidy); });
+    server_client c(w);
+    c.ask(get("/"));
+    testing::complete(w.context, w.server->close());
+    EXPECT_TRUE(tidy);
 }
 
 awaitable<void> fails(http_responder out)

@@ -227,6 +227,7 @@ TEST(JsonRpcPeer, Case_D9_TheIdsOfTheTwoSidesNeverMix)
         const char* answer;
         std::uint64_t json_rpc_stats::*counter;
     };
+    const std::string deep = R"({"jsonrpc":"2.0","id":1,"result":)" + std::string(100'000, '[');
     const std::vector<row> rows = {
         // The id of our pending call, from the other side: a request of its own.
         {R"({"jsonrpc":"2.0","id":1,"method":"ping"})", R"({"jsonrpc":"2.0","id":1,"result":{}})", &json_rpc_stats::requests},
@@ -244,6 +245,13 @@ TEST(JsonRpcPeer, Case_D9_TheIdsOfTheTwoSidesNeverMix)
         {R"([{"jsonrpc":"2.0","id":1,"result":"batch"}])", "", &json_rpc_stats::malformed},
         {R"({"jsonrpc":"2.0","id":1,)", "", &json_rpc_stats::not_json},
         {"Server v1.2", "", &json_rpc_stats::not_json},
+        {deep.c_str(), "", &json_rpc_stats::not_json},
+        {"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"\xff\"}\xff", "", &json_rpc_stats::not_json},
+        {R"({"jsonrpc":"2.0","id":true,"result":1})", "", &json_rpc_stats::malformed},
+        {R"({"jsonrpc":"2.0","id":{},"method":"ping"})", "", &json_rpc_stats::malformed},
+        {R"({"jsonrpc":"2.0","id":18446744073709551617,"result":1})", "", &json_rpc_stats::unknown_responses},
+        {R"({"jsonrpc":"2.0","id":0,"result":1})", "", &json_rpc_stats::unknown_responses},
+        {R"({"jsonrpc":"2.0","id":-1,"result":1})", "", &json_rpc_stats::unknown_responses},
     };
     for (const row& r : rows) {
         d.link->written.clear();
@@ -355,6 +363,28 @@ TEST(JsonRpcPeer, ProgressStretchesALimitUpToItsTotal)
     d.settle();
     EXPECT_EQ(call.outcome(), "timed out, written");
     EXPECT_FALSE(d.peer->extend(c.id));
+}
+
+TEST(JsonRpcPeer, AnIdIsUsedOnceAndALimitMayBeAsLongAsTime)
+{
+    desk d;
+    d.peer->start();
+    rpc_call c = slow(duration::max());
+    c.id = 7;
+    desk::asked invented(d, c);
+    c.id = d.peer->new_id();
+    desk::asked first(d, c), second(d, c);
+    d.settle();
+    EXPECT_EQ(invented.outcome(), "[rpc] the id of a call comes from new_id and is used once");
+    EXPECT_EQ(second.outcome(), invented.outcome());
+    d.clock->advance(std::chrono::hours(24 * 365));
+    d.settle();
+    EXPECT_TRUE(d.peer->extend(c.id));
+    EXPECT_EQ(first.outcome(), "pending");
+    d.link->say(rpc_result_text(c.id, true));
+    d.settle();
+    EXPECT_EQ(first.outcome(), "true");
+    EXPECT_EQ(d.link->written.size(), 1u);
 }
 
 TEST(JsonRpcPeer, TheEndIsEverybodysEndAtOnce)

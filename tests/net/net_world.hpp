@@ -103,6 +103,8 @@ private:
 class table_resolver final : public resolver {
 public:
     std::vector<std::pair<std::string, std::vector<ip_address>>> names;
+    std::vector<std::string> forgotten;
+    void forget(const std::string& host) noexcept override { forgotten.push_back(host); }
     awaitable<std::vector<ip_address>> resolve(std::string host) override
     {
         for (const auto& [name, addresses] : names)

@@ -108,6 +108,27 @@ TEST(PoolIndex, Case_E1_IdleAgeTotalAgeAndStaleness)
     EXPECT_EQ(pool.idle(), 0u);  // not taken in at all
 }
 
+TEST(PoolIndex, WhatIsDroppedGivesItsSlotBack)
+{
+    int alive = 0;
+    pool_index pool(limits(1));
+    pool_origin& o = pool.origin(false, "a", 80);
+    ASSERT_TRUE(pool.reserve(o));
+    pool.give_back(o, std::make_unique<fake>(1, alive, true), epoch);
+    EXPECT_EQ(pool.take_idle(o, epoch), nullptr);  // it was stale
+    EXPECT_EQ(pool.open(), 0u);
+    EXPECT_TRUE(pool.reserve(o));
+    pool_index wide(limits(2));
+    pool_origin& p = wide.origin(false, "a", 80);
+    ASSERT_TRUE(wide.reserve(p) && wide.reserve(p));
+    wide.give_back(p, std::make_unique<fake>(2, alive), epoch);
+    auto young = std::make_unique<fake>(3, alive);
+    young->born = epoch + seconds(20);
+    wide.give_back(p, std::move(young), epoch + seconds(20));  // 2 has become too old
+    EXPECT_EQ(wide.idle(), 1u);
+    EXPECT_EQ(wide.open(), 1u);
+}
+
 TEST(PoolIndex, MaxIdle)
 {
     int alive = 0;

@@ -44,6 +44,14 @@ TEST(Proxy, Case_E8_WhatNoProxyMeans)
         {"api.test:8443", "https://api.test/", false},
         {"api.test:443", "https://api.test/", true},
         {"api.test:x", "https://api.test/", false},
+        {"api.test:0", "https://api.test/", false},
+        {"api.test:65979", "https://api.test/", false},
+        {"[2001:db8::7]:0", "https://[2001:db8::7]/", false},
+        {"api.test", "https://api.test./", true},
+        {"2.3", "https://10.1.2.3/", false},  // no domain
+        {"10.0.0.0/8:8080", "http://10.1.2.3:8080/", true},
+        {"[fd00::/8]:443", "https://[fd00::7]/", true},
+        {"::ffff:10.1.2.3", "https://10.1.2.3/", false},
         {"10.1.2.3", "https://10.1.2.3/", true},
         {"10.1.2.3", "https://10.1.2.30/", false},
         {"10.1.2.3:8080", "http://10.1.2.3:8080/", true},
@@ -51,7 +59,7 @@ TEST(Proxy, Case_E8_WhatNoProxyMeans)
         {"10.0.0.0/8", "https://11.0.0.1/", false},
         {"10.0.0.0/9", "https://10.128.0.1/", false},
         {"0.0.0.0/0", "https://11.0.0.1/", true},
-        {"10.0.0.0/33", "https://10.0.0.1/", false},
+        {"10.0.0.1/33", "https://10.0.0.1/", false},
         {"10.0.0.0/8", "https://ten.test/", false},  // never looked up
         {"2001:db8::/32", "https://[2001:db8::7]/", true},
         {"2001:db8::7", "https://[2001:db8::7]/", true},
@@ -62,6 +70,10 @@ TEST(Proxy, Case_E8_WhatNoProxyMeans)
         {"", "https://127.0.0.1/", true},  // the loopback never passes a proxy
         {"", "http://localhost:8080/", true},
         {"", "https://[::1]/", true},
+        {"", "http://localhost./", true},
+        {"", "http://app.localhost/", true},
+        {"", "http://notlocalhost/", false},
+        {"", "http://localhost.test/", false},
     };
     for (const row& r : rows) {
         proxy_rules rules;
@@ -170,6 +182,7 @@ TEST(Proxy, Case_E8_EveryRefusalOfATunnelIsTold)
         {"HTTP/1.1 403 Forbidden\r\nContent-Length: 4\r\n\r\nnope", "answered CONNECT with status 403", false},
         {"HTTP/1.1 503 Busy\r\n\r\n", "answered CONNECT with status 503", true},
         {"HTTP/1.1 200 OK\r\n\r\nhello", "sent bytes behind its answer to CONNECT", false},
+        {"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", "sent bytes behind its answer to CONNECT", false},
         {"SSH-2.0-OpenSSH\r\n\r\n", "is not HTTP", false},
         {"", "broke the connection off", true},
         {"HTTP/1.1 200 OK\r\nX: y", "broke the connection off", true},
@@ -196,6 +209,18 @@ TEST(Proxy, Case_E8_EveryRefusalOfATunnelIsTold)
         EXPECT_TRUE(proxy.log().request(0).head.starts_with("CONNECT api.test:443 HTTP/1.1\r\nHost: api.test:443\r\nProxy-Authorization: Basic "))
             << proxy.log().request(0).head;
     }
+}
+
+TEST(Proxy, Case_E8_TheTunnelNamesItsHostAndTheProxyMayBeAnywhere)
+{
+    world w;
+    testing::byte_server proxy = w.server(byte_script().request().send("HTTP/1.1 403 Forbidden\r\n\r\n").close());
+    w.options.proxies.https(proxy_at(proxy));
+    w.options.allow_address = [](const ip_address&) { return false; };  // of hosts reached straight
+    for (const char* target : {"https://[2001:db8::7]/", "https://api.test:8443/"})
+        EXPECT_THROW(testing::complete(w.context, w.client().open(http_request("GET", to(target)))), transport_error);
+    EXPECT_TRUE(proxy.log().request(0).head.starts_with("CONNECT [2001:db8::7]:443 HTTP/1.1\r\nHost: [2001:db8::7]:443\r\n")) << proxy.log().request(0).head;
+    EXPECT_TRUE(proxy.log().request(1).head.starts_with("CONNECT api.test:8443 HTTP/1.1\r\nHost: api.test:8443\r\n")) << proxy.log().request(1).head;
 }
 
 TEST(Proxy, TheTunnelIsPartOfTheConnectLimitAndEndsWhenCancelled)

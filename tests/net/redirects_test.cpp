@@ -61,6 +61,7 @@ TEST(Redirects, MethodBodyAndLines)
     EXPECT_EQ(after(request("PUT", "http://a.test/", lines, "b"), 302, "/n"), "PUT http://a.test/n " + all + "b");
     EXPECT_EQ(after(request("PUT", "http://a.test/", lines, "b"), 303, "/n"), "GET http://a.test/n " + without_body);
     EXPECT_EQ(after(request("HEAD", "http://a.test/"), 303, "/n"), "HEAD http://a.test/n [] ");
+    EXPECT_EQ(after(request("GET", "http://a.test/", lines, "b"), 303, "/n"), "GET http://a.test/n " + without_body);
     for (const unsigned s : {200u, 300u, 304u, 305u, 404u}) EXPECT_EQ(after(post(), s, "/n"), "answer") << s;
     EXPECT_EQ(after(post(), 302, ""), "answer");
 }
@@ -69,8 +70,11 @@ TEST(Redirects, AnotherOriginGetsNoCredentials)
 {
     for (const char* to : {"http://b.test/", "http://a.test:81/", "https://a.test/", "//b.test/", "/\\b.test/", "/\t/b.test/"}) {
         const std::string seen = after(request("POST", "http://a.test/", lines, "body"), 307, to);
-        EXPECT_EQ(seen.substr(seen.find('[')), "[Accept: a;Content-Type: t;User-Agent: u;] body") << to;
+        EXPECT_EQ(seen.substr(seen.find('[')), "[Accept: a;Content-Type: t;Content-Encoding: gzip;User-Agent: u;] body") << to;
     }
+    EXPECT_EQ(after(request("PUT", "http://a.test/", "Content-Encoding: gzip\r\nContent-MD5: m\r\nCookie: c\r\n", "body"), 307, "http://me:pass@b.test/"),
+              "PUT http://b.test/ [Content-Encoding: gzip;] body");
+    EXPECT_EQ(after(request("GET", "http://a.test:443/", lines), 302, "https://a.test/"), "GET https://a.test/ [Accept: a;User-Agent: u;] ") << "the scheme alone";
     EXPECT_EQ(after(request("GET", "http://a.test:80/", lines), 302, "http://A.test/x"), "GET http://a.test/x [Accept: a;Authorization: Bearer k;x-api-key: k;User-Agent: u;] ");
 }
 
@@ -89,6 +93,22 @@ TEST(Redirects, Refused)
     redirect_policy guarded;
     guarded.check = [](const url& u) { if (u.host() == "169.254.169.254") throw transport_error(errc::redirect_refused, "guarded", false); };
     EXPECT_EQ(after(request("GET", "http://a.test/"), 302, "http://169.254.169.254/", guarded), "guarded");
+}
+
+TEST(Redirects, ALoopEnds)
+{
+    redirect_trail trail(request("GET", "http://a.test/"), redirect_policy());
+    for (int i = 0; i < 5; ++i) EXPECT_TRUE(trail.follow(answer(302, "/"))) << i;
+    EXPECT_THROW(trail.follow(answer(302, "/")), transport_error);
+    EXPECT_FALSE(trail.follow(answer(200, "/")));
+}
+
+TEST(Redirects, CredentialsDoNotComeBackWithTheOrigin)
+{
+    redirect_trail trail(request("GET", "http://a.test/", lines), redirect_policy());
+    EXPECT_TRUE(trail.follow(answer(302, "http://b.test/")));
+    EXPECT_TRUE(trail.follow(answer(302, "http://a.test/")));
+    EXPECT_EQ(shown(trail.request()), "GET http://a.test/ [Accept: a;User-Agent: u;] ");
 }
 
 TEST(Redirects, ResolvedAgainstTheRequest)
@@ -130,6 +150,10 @@ TEST(Redirects, FollowedOverSockets)
     EXPECT_EQ(target.log().request().body, "hello");
     EXPECT_EQ(target.log().request().header("accept"), "x");
     EXPECT_EQ(target.log().request().header("authorization"), "");
+    auto same = w.server(byte_script().request().send("HTTP/1.1 302 Found\r\nLocation: /b\r\nContent-Length: 4\r\n\r\ngone").request().send(testing::http_response(200, "there")));
+    const auto dialed = client.stats().dialed;
+    EXPECT_EQ(testing::complete(w.context, fetch_following(client, world::get(same))), "200 there");
+    EXPECT_EQ(client.stats().dialed, dialed + 1) << "the connection goes on";
 }
 
 }  // namespace redirects_test

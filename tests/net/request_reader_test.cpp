@@ -1,7 +1,9 @@
+#include "reader_pieces.hpp"
 #include "request_reader.hpp"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -17,25 +19,14 @@ using net_detail::request_reader;
 std::string read_in_pieces(std::string_view input, std::size_t piece, const request_limits& limits = {})
 {
     request_reader reader(limits);
-    std::string body, unparsed;
-    std::size_t at = 0;
-    while (at < input.size() && !reader.done() && !reader.failed()) {
-        const std::string_view fresh = input.substr(at, piece);
-        at += fresh.size();
-        // Memory of the exact size: a read past it is an error of the sanitizer.
-        std::vector<char> bytes(unparsed.begin(), unparsed.end());
-        bytes.insert(bytes.end(), fresh.begin(), fresh.end());
-        const auto o = reader.feed(bytes.data(), bytes.size());
-        body.append(bytes.data() + o.body_at, o.body_size);
-        unparsed.assign(bytes.data() + o.consumed, bytes.size() - o.consumed);
-    }
+    const net_tests::fed_in_pieces fed = net_tests::feed_in_pieces(reader, input, [piece] { return piece; });
+    EXPECT_TRUE(fed.sound);
     if (reader.failed()) return std::to_string(reader.status()) + " " + std::string(reader.failure_text());
     if (!reader.head_done()) return "waiting for the head";
-    std::string text = reader.head().method + " " + reader.head().target + " [" + body + "]";
+    std::string text = reader.head().method + " " + reader.head().target + " [" + fed.body + "]";
     if (!reader.done()) return text + (reader.wants_continue() ? " expects" : " open");
     text += reader.keep_alive() ? " keep" : " close";
-    const std::size_t left = unparsed.size() + (input.size() - at);
-    return left == 0 ? text : text + " +" + std::to_string(left);
+    return fed.left_over == 0 ? text : text + " +" + std::to_string(fed.left_over);
 }
 
 struct row {
@@ -81,6 +72,9 @@ std::vector<row> table()
         {"connection close in a list", get + "Connection: x, Close\r\n\r\n", "GET / [] close"},
         {"absolute target", "GET http://b:80/x?y HTTP/1.1\r\nHost: a\r\n\r\n", "GET /x?y [] keep"},
         {"absolute target without a path", "GET HTTPS://b?y HTTP/1.1\r\nHost: a\r\n\r\n", "GET /?y [] keep"},
+        {"absolute target with user info", "GET http://u@b/ HTTP/1.1\r\nHost: a\r\n\r\n", "400 the Host field is no host"},
+        {"absolute target without host field", "GET http://b/ HTTP/1.1\r\n\r\n", "400 no Host field"},
+        {"close framing after keep-alive", get + "Connection: keep-alive\r\n\r\nhello", "GET / [] keep +5"},
         {"options star", "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", "OPTIONS * [] keep"},
         {"empty host", "GET / HTTP/1.1\r\nHost:\r\n\r\n", "GET / [] keep"},
         {"host with a port", "GET / HTTP/1.1\r\nHost: [::1]:80\r\n\r\n", "GET / [] keep"},
@@ -100,6 +94,7 @@ std::vector<row> table()
         {"length overflow", post + "Content-Length: 18446744073709551616\r\n\r\nhi", "400 Content-Length is no number"},
         {"chunked in http 1.0", "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "400 Transfer-Encoding in an HTTP/1.0 request"},
         {"chunked twice", post + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "400 Transfer-Encoding is given twice"},
+        {"two codings in two fields", post + "Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "400 Transfer-Encoding is given twice"},
         {"chunked twice in a list", post + "Transfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n", "400 Transfer-Encoding does not end in chunked"},
         {"chunked not last", post + "Transfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n", "400 Transfer-Encoding does not end in chunked"},
         {"identity", post + "Transfer-Encoding: identity\r\n\r\n", "400 Transfer-Encoding does not end in chunked"},
@@ -121,6 +116,11 @@ std::vector<row> table()
         {"space before the colon", get + "Content-Length : 2\r\n\r\nhi", "400 the request head is not HTTP/1.1"},
         {"no colon", get + "Nonsense\r\n\r\n", "400 the request head is not HTTP/1.1"},
         {"empty name", get + ": x\r\n\r\n", "400 the request head is not HTTP/1.1"},
+        {"tab before the colon", get + "Transfer-Encoding\t: chunked\r\n\r\n", "400 the request head is not HTTP/1.1"},
+        {"nul in the target", std::string("GET /\0 HTTP/1.1\r\nHost: a\r\n\r\n", 29), "400 the request head is not HTTP/1.1"},
+        {"tab in the request line", "GET\t/ HTTP/1.1\r\nHost: a\r\n\r\n", "400 the request head is not HTTP/1.1"},
+        {"space behind the version", "GET / HTTP/1.1 \r\nHost: a\r\n\r\n", "400 the request head is not HTTP/1.1"},
+        {"head cap", get + "X: " + std::string(1000, 'x') + "\r\n\r\n", "431 the request head passes its limit"},
         {"no host", "GET / HTTP/1.1\r\n\r\n", "400 no Host field"},
         {"two hosts", get + "Host: a\r\n\r\n", "400 more than one Host field"},
         {"two hosts in 1.0", "GET / HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n", "400 more than one Host field"},
@@ -152,11 +152,49 @@ std::vector<row> table()
 
 TEST(RequestReader, ReadsOrRefusesTheHazardsOfRfc9112AtEveryCut)
 {
+    request_limits limits;
+    limits.head = 1000;  // of which all but one row stay below
     for (const row& r : table()) {
-        EXPECT_EQ(read_in_pieces(r.input, r.input.size()), r.expected) << r.name;
+        EXPECT_EQ(read_in_pieces(r.input, r.input.size(), limits), r.expected) << r.name;
         for (std::size_t piece = 1; piece < std::min<std::size_t>(r.input.size(), 40); ++piece)
-            EXPECT_EQ(read_in_pieces(r.input, piece), r.expected) << r.name << ", " << piece << " bytes at a time";
+            EXPECT_EQ(read_in_pieces(r.input, piece, limits), r.expected) << r.name << ", " << piece << " bytes at a time";
     }
+}
+
+// By name, so that none can leave the table unnoticed.
+TEST(RequestReader, TheTableHasEveryHazard)
+{
+    for (const std::string_view hazard : {"length and chunked", "chunked and length", "two lengths", "two equal lengths", "folded", "bare cr in a value", "bare lf in a value",
+             "chunk size overflow", "head cap", "chunk of length 0 alone", "close framing after keep-alive"}) {
+        const std::vector<row> rows = table();
+        EXPECT_TRUE(std::any_of(rows.begin(), rows.end(), [&](const row& r) { return r.name == hazard; })) << hazard;
+    }
+}
+
+TEST(RequestReader, WhatComesBehindTheHeadIsNoPartOfIt)
+{
+    request_reader reader;
+    std::string bytes = chunked + "1\r\na\r\n0\r\nX: 1\r\nHost: evil\r\n\r\n";
+    reader.feed(bytes.data(), bytes.size());
+    ASSERT_TRUE(reader.done());
+    EXPECT_EQ(reader.head().fields.size(), 2u);
+    reader.reset();
+    bytes = post + "Expect: 100-continue\r\nContent-Length: 0\r\n\r\n";
+    reader.feed(bytes.data(), bytes.size());
+    ASSERT_TRUE(reader.done());
+    EXPECT_FALSE(reader.wants_continue()) << "there is nothing to hold back";
+}
+
+TEST(RequestReader, TheHostOfAnAbsoluteTargetCounts)
+{
+    request_reader reader;
+    std::string bytes = "GET http://Real.test:8080/x HTTP/1.1\r\nA: 1\r\nHOST: other.test\r\nB: 2\r\n\r\n";
+    reader.feed(bytes.data(), bytes.size());
+    ASSERT_TRUE(reader.done());
+    EXPECT_EQ(reader.head().target, "/x");
+    EXPECT_EQ(reader.head().fields.get("host"), "Real.test:8080");
+    EXPECT_EQ(reader.head().fields.get("b"), "2");
+    EXPECT_EQ(reader.head().fields.size(), 3u);
 }
 
 TEST(RequestReader, EachLimitHoldsToTheByte)
@@ -171,6 +209,7 @@ TEST(RequestReader, EachLimitHoldsToTheByte)
     const std::vector<row> rows = {
         {"line at its limit", line(20), "GET /xxxxxx [] keep"},
         {"line past it", line(21), "414 the request line passes its limit"},
+        {"line without end, one too long", "GET /" + std::string(16, 'x'), "414 the request line passes its limit"},
         {"line without end", "GET /" + std::string(30, 'x'), "414 the request line passes its limit"},
         {"head at its limit", head(60), "GET / [] keep"},
         {"head past it", head(61), "431 the request head passes its limit"},

@@ -30,7 +30,7 @@ class name_server {
 public:
     explicit name_server(asio::io_context& context) : socket_(context, asio::ip::udp::endpoint(asio::ip::make_address("127.0.0.1"), 0)) { receive(); }
     std::map<std::string, std::vector<std::uint8_t>> addresses;  // the last byte of 10.0.0.x
-    std::set<std::string> silent, silent_v6, with_v6;            // with_v6: 2001:db8::x as well
+    std::set<std::string> silent, silent_v6, silent_v4, with_v6;  // with_v6: 2001:db8::x as well
     std::uint32_t ttl = 60;
     int queries = 0;
     std::string at() const { return "127.0.0.1:" + std::to_string(socket_.local_endpoint().port()); }
@@ -59,7 +59,7 @@ private:
         if (silent.count(name)) return;
         const std::size_t question_end = at + 5;
         const bool a_record = packet_[at + 2] == 1;
-        if (!a_record && silent_v6.count(name)) return;
+        if ((a_record ? silent_v4 : silent_v6).count(name)) return;
         const auto known = addresses.find(name);
         std::string reply(packet_.data(), question_end);
         reply[2] = static_cast<char>(0x81);
@@ -280,6 +280,28 @@ TEST(Resolver, ADeadFamilyCostsFiftyMilliseconds)
     w.server.addresses["both.test"] = {2};
     w.server.with_v6.insert("both.test");
     EXPECT_EQ(w.ask("both.test"), "2001:db8::2 10.0.0.2");
+}
+
+TEST(Resolver, AnIpv6AnswerWaitsForTheIpv4One)
+{
+    names_world w;
+    dns_options o;
+    o.servers = {w.server.at()};
+    o.hosts_file.clear();
+    o.timeout = std::chrono::milliseconds(100);
+    o.clock = w.clock;
+    w.names = make_system_resolver(w.context.get_executor(), o);
+    w.server.addresses["api.test"] = {2};
+    w.server.with_v6.insert("api.test");
+    w.server.silent_v4.insert("api.test");
+    cancellable op(w.context, look_up(w.names, "api.test"));
+    testing::run_until(w.context, [&] { return w.server.queries >= 2; });
+    w.server.silent_v4.clear();  // the repetition is answered
+    testing::run_until_idle(w.context);
+    w.clock->advance(std::chrono::seconds(1));
+    testing::run_until_idle(w.context);
+    ASSERT_TRUE(testing::run_until(w.context, [&] { return op.done(); }));
+    EXPECT_EQ(op.value(), "2001:db8::2 10.0.0.2");
 }
 
 TEST(Resolver, TheHostsFileComesFirst)

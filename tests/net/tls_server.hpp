@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace reagent::net_tests {
@@ -105,6 +107,7 @@ private:
 struct tls_extras {
     std::string client_root = {};   ///< asks the client for a certificate of this root
     std::string proxy_answer = {};  ///< is a proxy first: reads a request head, gives this answer, and then speaks for the server itself
+    std::uint16_t forward_to = 0;   ///< is a proxy reached by TLS: passes what follows CONNECT to this port and back
 };
 
 enum class tls_end {
@@ -126,6 +129,9 @@ public:
         : responses_(std::move(responses)), extras_(std::move(extras)), end_(end), context_(SSL_CTX_new(TLS_server_method()))
     {
         const certificates& c = certificates::shared();
+        // Any of them would take a session of another.
+        unsigned char ticket_keys[80] = {};
+        SSL_CTX_set_tlsext_ticket_keys(context_, ticket_keys, sizeof ticket_keys);
         SSL_CTX_set_security_level(context_, 0);  // what is refused, the client refuses
         SSL_CTX_set_min_proto_version(context_, TLS1_VERSION);
         SSL_CTX_set_max_proto_version(context_, max_version);
@@ -169,6 +175,11 @@ public:
     {
         const std::lock_guard lock(mutex_);
         return proxy_request_;
+    }
+    std::string last_request() const
+    {
+        const std::lock_guard lock(mutex_);
+        return last_request_;
     }
     int notified() const { return notified_; }  ///< connections the client ended with close_notify
     std::string server_name() const
@@ -229,6 +240,7 @@ private:
             const std::lock_guard lock(mutex_);
             name_ = name;
         }
+        if (extras_.forward_to != 0) return relay(ssl);
         std::string head;
         char buffer[4096];
         if (end_ == tls_end::hang_up) {
@@ -245,13 +257,50 @@ private:
             }
             head.append(buffer, static_cast<std::size_t>(n));
             if (head.find("\r\n\r\n") == std::string::npos) continue;
-            head.clear();
+            {
+                const std::lock_guard lock(mutex_);
+                last_request_ = std::exchange(head, {});
+            }
             const std::string& response = responses_[std::min(static_cast<std::size_t>(requests_++), responses_.size() - 1)];
             if (end_ == tls_end::notify) return answer_and_notify(ssl, response);
             SSL_write(ssl, response.data(), static_cast<int>(response.size()));
             if (end_ == tls_end::shutdown) SSL_shutdown(ssl);
             if (end_ != tls_end::keep) return;
         }
+    }
+    void relay(SSL* ssl)
+    {
+        std::string head;
+        char buffer[4096];
+        while (head.find("\r\n\r\n") == std::string::npos) {
+            const int n = SSL_read(ssl, buffer, sizeof buffer);
+            if (n <= 0) return;
+            head.append(buffer, static_cast<std::size_t>(n));
+        }
+        {
+            const std::lock_guard lock(mutex_);
+            proxy_request_ = head;
+        }
+        const int to = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        sockaddr_in at{};
+        at.sin_family = AF_INET;
+        at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        at.sin_port = htons(extras_.forward_to);
+        const std::string answer = "HTTP/1.1 200 OK\r\n\r\n";
+        bool open = ::connect(to, reinterpret_cast<sockaddr*>(&at), sizeof at) == 0 && SSL_write(ssl, answer.data(), static_cast<int>(answer.size())) > 0;
+        while (open) {
+            pollfd both[2] = {{SSL_get_fd(ssl), POLLIN, 0}, {to, POLLIN, 0}};
+            ::poll(both, 2, SSL_pending(ssl) > 0 ? 0 : -1);
+            if (SSL_pending(ssl) > 0 || both[0].revents != 0) {
+                const int n = SSL_read(ssl, buffer, sizeof buffer);
+                open = n > 0 && ::send(to, buffer, static_cast<std::size_t>(n), MSG_NOSIGNAL) == n;
+            }
+            if (open && both[1].revents != 0) {
+                const ssize_t n = ::recv(to, buffer, sizeof buffer, 0);
+                open = n > 0 && SSL_write(ssl, buffer, static_cast<int>(n)) == n;
+            }
+        }
+        ::close(to);
     }
     void answer_and_notify(SSL* ssl, const std::string& response)
     {
@@ -265,7 +314,7 @@ private:
     }
     std::vector<std::string> responses_;
     tls_extras extras_;
-    std::string name_, proxy_request_;
+    std::string name_, proxy_request_, last_request_;
     mutable std::mutex mutex_;
     tls_end end_;
     SSL_CTX* context_;

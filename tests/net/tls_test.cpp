@@ -1,5 +1,6 @@
 #include "net_world.hpp"
 #include "tls_server.hpp"
+#include "tls_sessions.hpp"
 
 #include <reagent/net/websocket.hpp>
 
@@ -261,6 +262,63 @@ TEST(Tls, Case_E8_ATunnelCarriesTlsToTheHostItself)
     // The name is verified, not the proxy's.
     EXPECT_NE(ask("https://elsewhere.test/").find("hostname mismatch"), std::string::npos);
     EXPECT_EQ(client.stats().dialed, 1u);
+}
+
+TEST(Tls, Case_E8_AProxyReachedByTls)
+{
+    world w;
+    w.options.tls.ca_file = certificates::shared().pem("root");
+    const tls_server server("good", ok, tls_end::keep), other("elsewhere", ok, tls_end::keep);
+    const tls_server proxy("good", ok, tls_end::keep, TLS1_3_VERSION, {.forward_to = server.port()});
+    const auto ask = [&](const http_client& client, const char* target) {
+        testing::started<std::string> op(w.context, fetch(client, http_request("GET", url::parse_or_throw(target, "url"))));
+        return w.until([&] { return op.done(); }) ? (op.failure() ? message_of(op.failure()) : op.get()) : std::string("did not end");
+    };
+    w.options.proxies.https("https://me:word@localhost:" + std::to_string(proxy.port()));
+    {
+        const http_client client = w.client();
+        EXPECT_EQ(ask(client, "https://api.test/"), "200 ok");  // TLS to the host inside TLS to the proxy
+        EXPECT_EQ(ask(client, "https://api.test/"), "200 ok");
+        EXPECT_EQ(client.stats().dialed, 1u);
+    }
+    EXPECT_EQ(proxy.proxy_request(), "CONNECT api.test:443 HTTP/1.1\r\nHost: api.test:443\r\nProxy-Authorization: Basic bWU6d29yZA==\r\n\r\n");
+    EXPECT_EQ(proxy.server_name(), "localhost");
+    EXPECT_EQ(server.server_name(), "api.test");
+    EXPECT_EQ(server.last_request(), "GET / HTTP/1.1\r\nHost: api.test\r\nAccept-Encoding: identity\r\n\r\n") << "nothing of the proxy in it";
+    w.options.proxies.https({}).http("https://127.0.0.1:" + std::to_string(server.port()));
+    EXPECT_EQ(ask(w.client(), "http://plain.test/"), "200 ok");  // hidden on the way to the proxy only
+    EXPECT_TRUE(server.last_request().starts_with("GET http://plain.test/ HTTP/1.1\r\nHost: plain.test\r\n")) << server.last_request();
+    const std::string at = "https://127.0.0.1:" + std::to_string(other.port());
+    w.options.proxies.https(at);
+    const std::string refused = ask(w.client(), "https://api.test/");
+    EXPECT_NE(refused.find("TLS to the proxy " + at + ": certificate verify failed: IP address mismatch"), std::string::npos) << refused;
+    EXPECT_EQ(other.requests(), 0);
+}
+
+TEST(TlsSessions, AreKeptForABoundedNumberOfOriginsTheLastUsed)
+{
+    using net_detail::session_ptr;
+    net_detail::tls_sessions kept;
+    const auto session = [](int version, long timeout) {
+        session_ptr s(SSL_SESSION_new());
+        SSL_SESSION_set_protocol_version(s.get(), version);
+        SSL_SESSION_set_timeout(s.get(), timeout);
+        return s;
+    };
+    const session_ptr any = session(TLS1_2_VERSION, 1);
+    for (std::size_t i = 0; i < net_detail::tls_sessions::max_origins; ++i) kept.keep("host" + std::to_string(i), any.get());
+    EXPECT_EQ(kept.origins(), 256u);
+    EXPECT_NE(kept.take("host0"), nullptr);  // used of late
+    kept.keep("another", any.get());
+    EXPECT_EQ(kept.origins(), 256u);
+    EXPECT_NE(kept.take("host0"), nullptr);
+    EXPECT_EQ(kept.take("host1"), nullptr);
+    EXPECT_NE(kept.take("another"), nullptr);
+    // Of one origin two, the newest first; a ticket of TLS 1.3 once.
+    for (const long n : {1, 2, 3}) kept.keep("host2", session(TLS1_3_VERSION, n).get());
+    EXPECT_EQ(SSL_SESSION_get_timeout(kept.take("host2").get()), 3);
+    EXPECT_EQ(SSL_SESSION_get_timeout(kept.take("host2").get()), 2);
+    EXPECT_EQ(kept.take("host2"), nullptr);
 }
 
 TEST(Tls, Case_E9_ACutIsToldFromAnEnd)

@@ -4,9 +4,11 @@
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/dispatch.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include <atomic>
 #include <cassert>
 #include <exception>
 #include <list>
@@ -21,7 +23,14 @@ struct task_scope::impl {
 
     impl(any_io_executor e, log_sink l) : ex(std::move(e)), log(std::move(l)) {}
 
-    void cancel()
+    // From any thread. A slot is not safe to share, and Asio would post a pointer into it: the signals are given on the executor.
+    static void cancel(const std::shared_ptr<impl>& self)
+    {
+        self->cancelled = true;
+        if (self->alive == 0) return;  // the context may be gone
+        asio::dispatch(self->ex, [self] { self->signal_all(); });
+    }
+    void signal_all()
     {
         cancelled = true;
         // A child may end inside the signal and leave the list.
@@ -38,7 +47,8 @@ struct task_scope::impl {
     // may outlive its context, a timer may not.
     std::list<asio::steady_timer*> joins;
     child_list children;
-    bool cancelled = false;
+    std::atomic<std::size_t> alive = 0;  // the size of `children`, for other threads
+    std::atomic<bool> cancelled = false;
 };
 
 // Owned by the completion handler of its coroutine, so a child whose context is destroyed leaves the list too.
@@ -50,6 +60,7 @@ struct task_scope::impl::child {
         if (place == scope->children.end()) return;
         scope->children.erase(place);
         place = scope->children.end();
+        --scope->alive;
     }
     void on_end(const std::exception_ptr& failure)
     {
@@ -75,7 +86,7 @@ task_scope::task_scope(any_io_executor ex, log_sink log) : impl_(std::make_share
 task_scope::~task_scope()
 {
     if (impl_->children.empty()) return;
-    impl_->cancel();
+    impl_->signal_all();
     impl_->log(log_level::error, "a task scope died with " + std::to_string(impl_->children.size()) + " running tasks: join it first");
     assert(false && "task_scope destroyed before join");
 }
@@ -85,13 +96,14 @@ void task_scope::spawn(std::string name, awaitable<void> work)
     if (impl_->cancelled) return;
     const auto c = std::make_shared<impl::child>(impl_, std::move(name));
     c->place = impl_->children.insert(impl_->children.end(), c);
+    ++impl_->alive;
     asio::co_spawn(impl_->ex, std::move(work),
         asio::bind_cancellation_slot(c->signal.slot(), [c](const std::exception_ptr& failure) { c->on_end(failure); }));
 }
 
-void task_scope::cancel() { impl_->cancel(); }
+void task_scope::cancel() { impl::cancel(impl_); }
 
-std::size_t task_scope::size() const noexcept { return impl_->children.size(); }
+std::size_t task_scope::size() const noexcept { return impl_->alive; }
 
 // One waiting join in the list of its scope.
 struct task_scope::impl::join_place {
@@ -121,7 +133,7 @@ awaitable<void> task_scope::join_body(std::shared_ptr<impl> self)
         const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
         if (cancelled || state.cancelled() == asio::cancellation_type::none) continue;
         cancelled = true;
-        self->cancel();
+        self->signal_all();
     }
     if (cancelled) throw boost::system::system_error(asio::error::operation_aborted);
 }

@@ -18,6 +18,7 @@ http_server_options server_options(const mock_options& o, const std::shared_ptr<
 {
     http_server_options s;
     s.port = o.port_;
+    s.address = o.address_;
     s.backlog = 16'384;
     s.clock = shared->clock;
     s.limits.max_body = o.max_body_;

@@ -33,6 +33,7 @@ mock_shared::mock_shared(any_io_executor executor, testing::mock_options o)
       clock(options.clock_ ? options.clock_ : clock::system()),
       started(clock->now()),
       ledger(options.input_rate_, options.output_rate_, options.max_journal_, options.max_journal_bytes_),
+      pace(ex, clock),
       held(options.fixtures_.size()),
       faulted(options.fixtures_.size())
 {
@@ -73,19 +74,18 @@ mock_fault mock_shared::choose_fault(std::int64_t fixture, std::uint64_t sequenc
 
 void mock_shared::reap()
 {
-    std::vector<std::shared_ptr<mock_session>> gone;
-    for (const auto& [number, session] : live) {
-        if (session->abandoned()) gone.push_back(session);
+    for (const std::uint64_t number : clients.ended()) {
+        const auto found = live.find(number);
+        if (found == live.end()) continue;
+        const std::shared_ptr<mock_session> session = found->second;
+        session->finish("client_fin");
     }
-    for (const auto& session : gone) session->finish("client_fin");
 }
 
 mock_session::mock_session(std::shared_ptr<mock_shared> shared, raw_wire wire, std::uint64_t number)
     : shared_(std::move(shared)), wire_(std::move(wire)), number_(number)
 {
 }
-
-bool mock_session::abandoned() const { return chat_ && !over_ && wire_.peer_gone(); }
 
 void mock_session::handle(server_request&& request)
 {
@@ -181,24 +181,29 @@ void mock_session::chat(server_request& request)
     chat_ = true;
     shared_->ledger.arrived(entry, true);
     begin(std::move(p), latency, gap);
+    if (over_) return;
+    watched_ = wire_.native_handle();
+    shared_->clients.add(watched_, number_);
 }
 
 void mock_session::begin(answer_plan plan, std::chrono::milliseconds latency, std::chrono::milliseconds gap)
 {
     plan_ = std::move(plan);
+    // Kept for as long as a slow answer takes.
+    plan_.bytes.shrink_to_fit();
+    plan_.pieces.shrink_to_fit();
     gap_ = gap;
     sent_ = 0;
     piece_ = 0;
-    if ((latency.count() > 0 || gap.count() > 0) && !pace_timer_) {
-        pace_timer_ = shared_->clock->make_timer(shared_->ex, [weak = weak_from_this()] {
-            if (const auto self = weak.lock(); self && !self->over_) self->pump();
-        });
-    }
-    if (latency.count() > 0) {
-        pace_timer_->arm(shared_->clock->now() + latency);
-    } else {
-        pump();
-    }
+    if (latency.count() > 0) shared_->pace.link(*this, shared_->clock->now() + latency);
+    else pump();
+}
+
+steady_time mock_session::on_deadline(steady_time)
+{
+    const auto self = shared_from_this();
+    if (!over_) pump();
+    return steady_time::max();
 }
 
 bool mock_session::pause_after(std::size_t written_to)
@@ -206,7 +211,7 @@ bool mock_session::pause_after(std::size_t written_to)
     if (written_to >= plan_.bytes.size()) return false;
     if (plan_.trickle) {
         if (gap_.count() > 0) {
-            pace_timer_->arm(shared_->clock->now() + gap_);
+            shared_->pace.link(*this, shared_->clock->now() + gap_);
         } else {
             asio::post(shared_->ex, [self = shared_from_this()] {
                 if (!self->over_) self->pump();
@@ -216,7 +221,7 @@ bool mock_session::pause_after(std::size_t written_to)
     }
     if (gap_.count() == 0 || written_to < plan_.pieces[piece_]) return false;
     ++piece_;
-    pace_timer_->arm(shared_->clock->now() + gap_);
+    shared_->pace.link(*this, shared_->clock->now() + gap_);
     return true;
 }
 
@@ -286,7 +291,8 @@ void mock_session::finish(const char* how, bool with_reset)
 
 void mock_session::leave()
 {
-    if (pace_timer_) pace_timer_->disarm();
+    shared_->pace.unlink(*this);
+    shared_->clients.remove(watched_, number_);
     shared_->live.erase(number_);
 }
 

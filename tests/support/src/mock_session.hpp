@@ -2,7 +2,9 @@
 #pragma once
 #include "mock_ledger.hpp"
 #include "mock_wire.hpp"
+#include "socket_watch.hpp"
 
+#include <reagent/net/deadline_queue.hpp>
 #include <reagent/net/http_server.hpp>
 #include <reagent/testing/mock_server.hpp>
 
@@ -21,6 +23,8 @@ struct mock_shared {
     clock_ptr clock;
     steady_time started;
     mock_ledger ledger;
+    deadline_queue pace;  ///< of the answers that pause
+    socket_watch clients;  ///< of the chats that are open
     std::vector<std::uint64_t> held, faulted;  ///< by fixture: how often it has held, and how often its fault was played
     std::unordered_map<std::uint64_t, std::shared_ptr<mock_session>> live;  ///< by number of the session
     std::uint64_t sessions = 0;
@@ -29,21 +33,20 @@ struct mock_shared {
     /// The first fixture that holds, or -1. Counts.
     std::int64_t choose(const chat_facts& facts);
     mock_fault choose_fault(std::int64_t fixture, std::uint64_t sequence);
-    /// Ends the sessions whose client has gone without our having read it yet.
+    /// Ends the chats whose client has gone without our having read it yet.
     void reap();
 };
 
-class mock_session : public std::enable_shared_from_this<mock_session> {
+class mock_session : public std::enable_shared_from_this<mock_session>, private deadline_entry {
 public:
     mock_session(std::shared_ptr<mock_shared> shared, raw_wire wire, std::uint64_t number);
     void handle(server_request&& request);
-    /// Whether this is a chat whose client has closed.
-    bool abandoned() const;
     /// Ends it under that name, and the connection.
     void finish(const char* how, bool with_reset = false);
 
 private:
     void chat(server_request& request);
+    steady_time on_deadline(steady_time now) override;
     void begin(answer_plan plan, std::chrono::milliseconds latency, std::chrono::milliseconds gap);
     void pump();
     bool pause_after(std::size_t written_to);
@@ -54,11 +57,11 @@ private:
     std::shared_ptr<mock_shared> shared_;
     raw_wire wire_;
     std::uint64_t number_;
-    std::unique_ptr<clock_timer> pace_timer_;
     std::chrono::milliseconds gap_{0};
     answer_plan plan_;
     std::size_t sent_ = 0, piece_ = 0;
     std::shared_ptr<mock_entry> entry_;  // null for a request that is not journalled
+    int watched_ = -1;  // the socket, while `clients` has it
     bool chat_ = false;
     bool over_ = false;
 };

@@ -112,8 +112,8 @@ public:
     void when_writable(std::function<void()> f);
     /// Calls `f` once when the client has closed or the server stops; the wire is useless then.
     void on_peer_end(std::function<void(peer_end)> f);
-    /// Whether the client has closed without our having read that yet.
-    bool peer_gone() const noexcept;
+    /// The socket, for one who watches it; -1 when the client has gone.
+    int native_handle() const noexcept;
     /// The answer is complete: the connection goes on with the next request.
     void done();
     /// The answer is over, and the connection with it: ends our side and waits for the client's end.

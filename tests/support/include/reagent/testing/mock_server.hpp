@@ -57,6 +57,8 @@ class mock_options {
 public:
     mock_options() : fixtures_(default_mock_fixtures()) {}
     mock_options& port(std::uint16_t p) { return port_ = p, *this; }
+    /// The IP address to listen on.
+    mock_options& address(std::string a) { return address_ = std::move(a), *this; }
     mock_options& fixtures(mock_fixtures f) { return fixtures_ = std::move(f), *this; }
     mock_options& latency(std::chrono::milliseconds t) { return latency_ = t, *this; }
     mock_options& gap(std::chrono::milliseconds t) { return gap_ = t, *this; }
@@ -86,6 +88,7 @@ public:
     mock_options& clock(clock_ptr c) { return clock_ = std::move(c), *this; }
 
     std::uint16_t port_ = 0;
+    std::string address_ = "127.0.0.1";
     mock_fixtures fixtures_;
     std::chrono::milliseconds latency_{0}, gap_{0};
     std::uint64_t chunk_size_ = 24;
