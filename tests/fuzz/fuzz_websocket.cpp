@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -22,9 +23,11 @@ using namespace reagent;
 
 constexpr std::size_t message_max = 256;
 
-void require(bool holds)
+void require(bool holds, int line = __builtin_LINE())
 {
-    if (!holds) std::abort();
+    if (holds) return;
+    std::fprintf(stderr, "the requirement of line %d does not hold\n", line);
+    std::abort();
 }
 
 /// Time that moves when told, and one timer.
