@@ -3,10 +3,13 @@
 
 #include "websocket_handshake.hpp"
 
+#include <reagent/base/utf8.hpp>
+
 #include <boost/asio/post.hpp>
 #include <boost/beast/websocket/stream.hpp>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace reagent::inline v0::net_detail {
@@ -93,18 +96,19 @@ private:
 class core final : public frame_stream, public std::enable_shared_from_this<core> {
 public:
     core(any_io_executor ex, std::unique_ptr<transport> wire, std::string behind, frame_owner& owner)
-        : ex_(std::move(ex)), wire_(std::move(wire)), behind_(std::move(behind)), owner_(&owner), stream_(*this)
+        : ex_(std::move(ex)), wire_(std::move(wire)), behind_(std::move(behind)), owner_(&owner)
     {
+        stream_.emplace(*this);
     }
     void open(std::size_t message_max)
     {
         error_code ec;
-        stream_.handshake("peer", "/", ec);
+        stream_->handshake("peer", "/", ec);
         if (ec) throw error(errc::unexpected, "[websocket] the stream does not open: " + ec.message());
-        stream_.read_message_max(message_max);
-        stream_.auto_fragment(false);
-        stream_.write_buffer_bytes(write_piece);
-        stream_.control_callback([this](beast::websocket::frame_type kind, beast::string_view) {
+        stream_->read_message_max(message_max);
+        stream_->auto_fragment(false);
+        stream_->write_buffer_bytes(write_piece);
+        stream_->control_callback([this](beast::websocket::frame_type kind, beast::string_view) {
             if (kind == beast::websocket::frame_type::pong && owner_) owner_->pong_came();
         });
     }
@@ -120,37 +124,46 @@ public:
     void write(websocket_kind kind, std::string bytes) override
     {
         outgoing_ = std::move(bytes);
-        stream_.binary(kind == websocket_kind::binary);
-        stream_.async_write_some(true, asio::const_buffer(outgoing_.data(), outgoing_.size()), ended(shared_from_this(), frame_op::write));
+        stream_->binary(kind == websocket_kind::binary);
+        stream_->async_write_some(true, asio::const_buffer(outgoing_.data(), outgoing_.size()), ended(shared_from_this(), frame_op::write));
     }
     void ping(std::string_view payload) override
     {
-        stream_.async_ping(beast::websocket::ping_data(payload.data(), payload.size()), ended(shared_from_this(), frame_op::ping));
+        stream_->async_ping(beast::websocket::ping_data(payload.data(), payload.size()), ended(shared_from_this(), frame_op::ping));
     }
     void close(unsigned code, std::string_view reason) override
     {
+        closing_ = true;
         beast::websocket::close_reason why(static_cast<std::uint16_t>(code));
         why.reason.assign(reason.data(), reason.size());
-        stream_.async_close(why, ended(shared_from_this(), frame_op::close));
+        stream_->async_close(why, ended(shared_from_this(), frame_op::close));
     }
     void drop() noexcept override
     {
         owner_ = nullptr;
         if (wire_) wire_->farewell();
         wire_.reset();
+        // With it go operations that wait for each other: Beast's close holds the right to write and wants to read, while a read that has met a broken frame wants
+        // to write. They would keep us, and we them.
+        stream_.reset();
     }
-    unsigned close_code() const noexcept override { return stream_.reason().code; }
-    std::string_view close_reason() const noexcept override { return {stream_.reason().reason.data(), stream_.reason().reason.size()}; }
+    unsigned close_code() const noexcept override { return stream_ ? stream_->reason().code : 0; }
+    std::string_view close_reason() const noexcept override
+    {
+        return stream_ ? std::string_view(stream_->reason().reason.data(), stream_->reason().reason.size()) : std::string_view();
+    }
 
     void op_ended(frame_op which, error_code ec, std::size_t n)
     {
+        if (!owner_) return;
         if (which == frame_op::read) {
             filled_ += n;
             message.bytes.resize(filled_);
-            if (!ec && !stream_.is_message_done() && owner_) return read_piece();
-            message.kind = stream_.got_text() ? websocket_kind::text : websocket_kind::binary;
+            if (!ec && !stream_->is_message_done()) return read_piece();
+            message.kind = stream_->got_text() ? websocket_kind::text : websocket_kind::binary;
+            if (!ec && message.kind == websocket_kind::text && utf8_incomplete_tail(message.bytes) != 0) ec = refuse_text();
         }
-        if (owner_) owner_->frame_ended(which, judged(ec));
+        owner_->frame_ended(which, judged(ec));
     }
 
     // ---- the transport
@@ -170,9 +183,9 @@ public:
 private:
     void read_piece()
     {
-        const std::size_t room = std::clamp<std::size_t>(stream_.read_size_hint(least_room), least_room, most_room);
+        const std::size_t room = std::clamp<std::size_t>(stream_->read_size_hint(least_room), least_room, most_room);
         message.bytes.resize(filled_ + room);
-        stream_.async_read_some(asio::mutable_buffer(message.bytes.data() + filled_, room), ended(shared_from_this(), frame_op::read));
+        stream_->async_read_some(asio::mutable_buffer(message.bytes.data() + filled_, room), ended(shared_from_this(), frame_op::read));
     }
 
     // Tries once; what would block waits and tries again. The end of an operation is never told inside its start. The handler keeps us alive, so it is
@@ -211,7 +224,21 @@ private:
         }
         if (r.bytes != 0 && owner_) owner_->bytes_moved(d);
         if (!starting) std::move(h)(ec, r.bytes);
-        else asio::post(ex_, [h = std::move(h), ec, n = r.bytes]() mutable { std::move(h)(ec, n); });
+        else asio::post(ex_, [this, h = std::move(h), ec, n = r.bytes]() mutable { pass(std::move(h), ec, n); });
+    }
+
+    // Who has begun a write would go on with it, in a stream that is no more.
+    void pass(moved_handler h, error_code ec, std::size_t n)
+    {
+        if (wire_) std::move(h)(ec, n);
+        else std::move(h)(make_error_code(asio::error::operation_aborted), std::size_t(0));
+    }
+
+    // Beast looks for an unfinished character at the end of the last frame alone when that frame is not empty.
+    error_code refuse_text()
+    {
+        if (!closing_) close(beast::websocket::close_code::bad_payload, {});
+        return beast::websocket::make_error_code(beast::websocket::error::bad_frame_payload);
     }
 
     frame_result judged(error_code ec) const
@@ -246,10 +273,11 @@ private:
     std::unique_ptr<transport> wire_;
     std::string behind_, outgoing_, wire_text_;
     frame_owner* owner_;
+    bool closing_ = false;
     char* to_ = nullptr;
     std::size_t room_ = 0, filled_ = 0;
     std::string_view first_, second_;
-    beast::websocket::stream<wire_layer, false> stream_;
+    std::optional<beast::websocket::stream<wire_layer, false>> stream_;
 };
 
 void ended::operator()(error_code ec, std::size_t n)

@@ -1,8 +1,8 @@
 #include "request_reader.hpp"
 
-#include <reagent/base/ascii.hpp>
+#include "body_parser.hpp"
 
-#include <boost/beast/http/basic_parser.hpp>
+#include <reagent/base/ascii.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -52,21 +52,15 @@ bool names_a_version(std::string_view line) noexcept
 
 }  // namespace
 
-class request_reader::parser final : public http::basic_parser<true> {
+class request_reader::parser final : public body_parser<true> {
 public:
     explicit parser(request_reader& owner) : owner_(owner)
     {
         if (owner.limits_.body == 0) body_limit(boost::none);
         else body_limit(owner.limits_.body);
     }
-    char* body = nullptr;
-    std::size_t body_size = 0;
-    bool chunk_begun = false;
 
 private:
-    using view = boost::beast::string_view;
-    using code = boost::system::error_code;
-
     void on_request_impl(http::verb, view method, view target, int version, code&) override
     {
         owner_.head_.method.assign(method.data(), method.size());
@@ -81,21 +75,6 @@ private:
         else if (f == http::field::content_length) ++owner_.lengths_;
         else if (f == http::field::transfer_encoding) ++owner_.transfers_;
         owner_.head_.fields.add({name.data(), name.size()}, {value.data(), value.size()});
-    }
-    void on_header_impl(code&) override {}
-    void on_body_init_impl(const boost::optional<std::uint64_t>&, code&) override {}
-    std::size_t on_body_impl(view piece, code&) override { return take(piece); }
-    void on_chunk_header_impl(std::uint64_t, view, code&) override { chunk_begun = true; }
-    std::size_t on_chunk_body_impl(std::uint64_t, view piece, code&) override { return take(piece); }
-    void on_finish_impl(code&) override {}
-
-    std::size_t take(view piece) noexcept
-    {
-        char* from = const_cast<char*>(piece.data());  // the caller of feed gave us writable bytes
-        if (body_size == 0) body = from;
-        else std::memmove(body + body_size, from, piece.size());
-        body_size += piece.size();
-        return piece.size();
     }
 
     request_reader& owner_;
@@ -268,8 +247,7 @@ request_reader::outcome request_reader::feed(char* data, std::size_t n)
     }
     parser_->body_size = 0;
     while (!done_ && !failed() && out.consumed < n) {
-        // Beast asserts that a last chunk it looks at twice has five bytes, which one that is also the first need not have.
-        if (parser_->chunked() && !parser_->chunk_begun && n - out.consumed < 5 && data[out.consumed] == '0') break;
+        if (parser_->needs_more_first(data + out.consumed, n - out.consumed)) break;
         boost::system::error_code ec;
         const std::size_t before = parser_->body_size;
         const std::size_t used = parser_->put({data + out.consumed, n - out.consumed}, ec);

@@ -1,10 +1,10 @@
 // What a connection sends: heads, bodies, chunks, and what the kernel did not take yet.
-#include "http_reason.hpp"
 #include "parking.hpp"
 #include "server_connection.hpp"
 #include "server_state.hpp"
 
 #include <reagent/base/ascii.hpp>
+#include <reagent/net/http_reason.hpp>
 
 #include <boost/asio/post.hpp>
 

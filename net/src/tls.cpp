@@ -10,9 +10,11 @@
 #include <openssl/x509v3.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <string_view>
+#include <vector>
 
 namespace reagent::inline v0::net_detail {
 namespace {
@@ -34,6 +36,45 @@ int on_session(SSL* ssl, SSL_SESSION* session)
 {
     tls_peer::of(ssl).ticket(session);
     return 0;  // the reference stays OpenSSL's
+}
+
+// The certificates of peers, each once: ten thousand connections to one host would otherwise hold ten thousand parsed copies of its chain.
+class known_certificates {
+public:
+    // What is verified, and what the session keeps, is ours of two that are equal byte by byte.
+    void replace(X509_STORE_CTX* store)
+    {
+        STACK_OF(X509)* const sent = X509_STORE_CTX_get0_untrusted(store);
+        for (int i = 0; sent && i < sk_X509_num(sent); ++i) {
+            X509* const theirs = sk_X509_value(sent, i);
+            const auto at = std::find_if(known_.begin(), known_.end(), [&](const x509_ptr& k) { return X509_cmp(k.get(), theirs) == 0; });
+            if (at == known_.end()) {
+                remember(theirs);
+                continue;
+            }
+            X509_up_ref(at->get());
+            sk_X509_set(sent, i, at->get());
+            if (X509_STORE_CTX_get0_cert(store) == theirs) X509_STORE_CTX_set_cert(store, at->get());
+            X509_free(theirs);
+        }
+    }
+
+private:
+    static constexpr std::size_t most = 64;
+    void remember(X509* x)
+    {
+        X509_up_ref(x);
+        if (known_.size() < most) known_.emplace_back(x);
+        else known_[next_++ % most].reset(x);
+    }
+    std::vector<x509_ptr> known_;
+    std::size_t next_ = 0;
+};
+
+int verify_shared(X509_STORE_CTX* store, void* known)
+{
+    static_cast<known_certificates*>(known)->replace(store);
+    return X509_verify_cert(store);
 }
 
 // A library asks nobody for a password.
@@ -102,6 +143,7 @@ void load_system_store(SSL_CTX* ctx)
 
 struct tls_context::impl {
     ctx_ptr ctx;
+    known_certificates known;
     std::shared_ptr<tls_sessions> sessions = std::make_shared<tls_sessions>();
 };
 
@@ -110,6 +152,7 @@ tls_context::tls_context(const tls_options& options) : impl_(std::make_unique<im
     impl_->ctx = make_context(TLS_client_method());
     SSL_CTX* ctx = impl_->ctx.get();
     SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, on_verify);
+    SSL_CTX_set_cert_verify_callback(ctx, verify_shared, &impl_->known);
     SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
     SSL_CTX_sess_set_new_cb(ctx, on_session);
     constexpr std::array<unsigned char, 9> protocols = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
@@ -136,8 +179,10 @@ std::unique_ptr<transport> tls_context::wrap(std::unique_ptr<transport> inner, c
     if (literal) {
         named = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl.get()), host.c_str()) == 1;
     } else {
+        // Neither certificates nor SNI know the dot that ends a whole name (RFC 6066, section 3).
+        const std::string name = host.substr(0, host.size() - (host.ends_with('.') ? 1 : 0));
         SSL_set_hostflags(ssl.get(), X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-        named = SSL_set1_host(ssl.get(), host.c_str()) == 1 && SSL_set_tlsext_host_name(ssl.get(), host.c_str()) == 1;
+        named = SSL_set1_host(ssl.get(), name.c_str()) == 1 && SSL_set_tlsext_host_name(ssl.get(), name.c_str()) == 1;
     }
     if (!named) throw error(errc::tls_failed, "[http] the host name cannot be verified by TLS");
     std::string key = host + ":" + std::to_string(port);

@@ -13,6 +13,12 @@
 namespace reagent::inline v0::net_detail {
 namespace {
 
+// What somebody left in OpenSSL's queue would be taken for ours. To look is cheaper than to clear.
+void clear_errors() noexcept
+{
+    if (ERR_peek_error() != 0) ERR_clear_error();
+}
+
 struct method_free {
     void operator()(BIO_METHOD* p) const noexcept { BIO_meth_free(p); }
 };
@@ -118,7 +124,7 @@ public:
 
     io_result handshake() override
     {
-        ERR_clear_error();
+        clear_errors();
         const int status = SSL_do_handshake(ssl_.get());
         io_result r = judge(status);
         if (r.status == io_status::ok) {
@@ -142,7 +148,7 @@ public:
         // Several records to a readiness: until the socket is known to be dry, or the buffer is full.
         std::size_t total = 0;
         while (total < n) {
-            ERR_clear_error();
+            clear_errors();
             std::size_t got = 0;
             const int status = SSL_read_ex(ssl_.get(), to + total, n - total, &got);
             if (status == 1) {
@@ -176,7 +182,7 @@ public:
                 std::memcpy(joined.data() + part.size(), b.data(), more);
                 part = std::string_view(joined.data(), part.size() + more);
             }
-            ERR_clear_error();
+            clear_errors();
             std::size_t sent = 0;
             const int status = SSL_write_ex(ssl_.get(), part.data(), part.size(), &sent);
             if (status != 1) {
@@ -199,7 +205,7 @@ public:
             if (below != peeked::bytes) return below;
         }
         // Bytes of TLS itself, such as session tickets, are nobody's.
-        ERR_clear_error();
+        clear_errors();
         char byte = 0;
         std::size_t n = 0;
         const int status = SSL_peek_ex(ssl_.get(), &byte, 1, &n);
@@ -209,9 +215,9 @@ public:
 
     void farewell() noexcept override
     {
-        ERR_clear_error();
+        clear_errors();
         if (SSL_is_init_finished(ssl_.get())) SSL_shutdown(ssl_.get());
-        ERR_clear_error();
+        clear_errors();
         inner_->farewell();
     }
 

@@ -1,4 +1,5 @@
 // A response reads the same however it is cut, and no bytes break the reader.
+#include "reader_pieces.hpp"
 #include "response_reader.hpp"
 
 #include <algorithm>
@@ -7,7 +8,7 @@
 #include <cstdlib>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 namespace {
 
@@ -33,20 +34,9 @@ outcome run(std::string_view text, std::string_view steer, bool no_body, bool cl
 {
     outcome o;
     response_reader reader(limit, no_body);
-    std::string unparsed;
-    std::size_t at = 0, turn = 0;
-    while (at < text.size() && !reader.done() && !reader.failed()) {
-        const std::size_t size = steer.empty() ? text.size() : 1 + static_cast<unsigned char>(steer[turn++ % steer.size()]) % 61;
-        const std::string_view fresh = text.substr(at, size);
-        at += fresh.size();
-        std::vector<char> bytes(unparsed.begin(), unparsed.end());
-        bytes.insert(bytes.end(), fresh.begin(), fresh.end());
-        const auto fed = reader.feed(bytes.data(), bytes.size());
-        require(fed.consumed <= bytes.size() && fed.body_at + fed.body_size <= fed.consumed);
-        o.body.append(bytes.data() + fed.body_at, fed.body_size);
-        unparsed.assign(bytes.data() + fed.consumed, bytes.size() - fed.consumed);
-        require(reader.done() || reader.failed() || unparsed.size() < limit);
-    }
+    reagent::net_tests::fed_in_pieces fed = reagent::net_tests::feed_in_pieces(reader, text, reagent::net_tests::steered_sizes(steer));
+    require(fed.sound && fed.most_kept < limit);
+    o.body = std::move(fed.body);
     if (!reader.done() && !reader.failed()) reader.end_of_input(clean);
     require(reader.done() || reader.failed());
     require(!(reader.done() && reader.failed()));
@@ -57,7 +47,7 @@ outcome run(std::string_view text, std::string_view steer, bool no_body, bool cl
     o.keep_alive = reader.keep_alive();
     o.continued = reader.continue_seen();
     require(!o.continued || text.find(" 100") != std::string_view::npos);
-    o.left_over = o.done ? unparsed.size() + text.size() - at : 0;
+    o.left_over = o.done ? fed.left_over : 0;
     if (o.head_done) {
         require(reader.head().status >= 200 && reader.head().status <= 999);
         o.head = std::to_string(reader.head().status);

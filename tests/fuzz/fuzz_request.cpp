@@ -1,4 +1,5 @@
 // A request reads the same however it is cut, no bytes break the reader, and what it lets pass is framed one way only.
+#include "reader_pieces.hpp"
 #include "request_reader.hpp"
 
 #include <algorithm>
@@ -7,7 +8,7 @@
 #include <cstdlib>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 namespace {
 
@@ -35,27 +36,16 @@ outcome run(std::string_view text, std::string_view steer)
     limits.body = 256;
     outcome o;
     request_reader reader(limits);
-    std::string unparsed;
-    std::size_t at = 0, turn = 0;
-    while (at < text.size() && !reader.done() && !reader.failed()) {
-        const std::size_t size = steer.empty() ? text.size() : 1 + static_cast<unsigned char>(steer[turn++ % steer.size()]) % 61;
-        const std::string_view fresh = text.substr(at, size);
-        at += fresh.size();
-        std::vector<char> bytes(unparsed.begin(), unparsed.end());
-        bytes.insert(bytes.end(), fresh.begin(), fresh.end());
-        const auto fed = reader.feed(bytes.data(), bytes.size());
-        require(fed.consumed <= bytes.size() && fed.body_at + fed.body_size <= fed.consumed);
-        o.body.append(bytes.data() + fed.body_at, fed.body_size);
-        unparsed.assign(bytes.data() + fed.consumed, bytes.size() - fed.consumed);
-        require(reader.done() || reader.failed() || unparsed.size() <= limits.head);
-    }
+    reagent::net_tests::fed_in_pieces fed = reagent::net_tests::feed_in_pieces(reader, text, reagent::net_tests::steered_sizes(steer));
+    require(fed.sound && fed.most_kept <= limits.head);
+    o.body = std::move(fed.body);
     require(!(reader.done() && reader.failed()) && (!reader.done() || reader.head_done()));
     require(o.body.size() <= limits.body || reader.failed());
     o.status = reader.status();
     o.head_done = reader.head_done();
     o.done = reader.done();
     o.keep_alive = reader.keep_alive();
-    o.left_over = o.done ? unparsed.size() + text.size() - at : 0;
+    o.left_over = o.done ? fed.left_over : 0;
     require(o.status == 0 || (o.status >= 400 && o.status <= 599));
     if (o.head_done) {
         auto& head = reader.head();

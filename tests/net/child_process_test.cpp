@@ -438,12 +438,7 @@ TEST(ChildProcess, OperationsAfterTheEndFailByName)
 
 TEST(ChildProcess, Case_D12_AWriteToADeadChildRaisesNothing)
 {
-    static int delivered;
-    delivered = 0;
-    struct sigaction handle {
-    }, before{};
-    handle.sa_handler = [](int) { ++delivered; };
-    ::sigaction(SIGPIPE, &handle, &before);
+    const pipe_signals pipes;
     const rt::signal_snapshot signals = rt::signal_snapshot::take();
     asio::io_context io;
     {
@@ -467,13 +462,12 @@ TEST(ChildProcess, Case_D12_AWriteToADeadChildRaisesNothing)
         EXPECT_THROW(rt::complete(io, feed(&child, "hello")), error);
         ::sigpending(&pending);
         EXPECT_EQ(::sigismember(&pending, SIGPIPE), 1);
-        EXPECT_EQ(delivered, 0);
+        EXPECT_EQ(pipes.delivered(), 0);
         ::pthread_sigmask(SIG_SETMASK, &mask, nullptr);
-        EXPECT_EQ(delivered, 1) << "the host's own";
+        EXPECT_EQ(pipes.delivered(), 1) << "the host's own";
     }
     EXPECT_EQ(signals.difference(rt::signal_snapshot::take()), "");
-    ::sigaction(SIGPIPE, &before, nullptr);
-    EXPECT_EQ(delivered, 1);
+    EXPECT_EQ(pipes.delivered(), 1);
 }
 
 }  // namespace child_process_test

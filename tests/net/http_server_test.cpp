@@ -2,6 +2,10 @@
 
 #include <reagent/base/error.hpp>
 
+#include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -736,6 +740,29 @@ TEST(HttpServer, ACoroutineIsCancelledWithItsClientOrTheServer)
             EXPECT_TRUE(cancelled) << "close waits for it";
         }
     }
+}
+
+// Takes its time when it is cancelled.
+awaitable<void> tidies_up(std::shared_ptr<clock> c, bool& tidy)
+{
+    try {
+        co_await never(std::move(c));
+    } catch (const std::exception&) {
+    }
+    co_await asio::this_coro::reset_cancellation_state();
+    for (int i = 0; i < 10; ++i) co_await asio::post(asio::use_awaitable);
+    tidy = true;
+}
+
+TEST(HttpServer, CloseWaitsForWhatACancelledCoroutineHasLeftToDo)
+{
+    server_world w;
+    bool tidy = false;
+    w.start().route_awaitable("GET", "/", [&](server_request, http_responder) { return tidies_up(w.clock, tidy); });
+    server_client c(w);
+    c.ask(get("/"));
+    testing::complete(w.context, w.server->close());
+    EXPECT_TRUE(tidy);
 }
 
 awaitable<void> fails(http_responder out)

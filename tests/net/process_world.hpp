@@ -6,6 +6,7 @@
 #include <boost/asio/io_context.hpp>
 
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -109,6 +110,30 @@ inline std::string output_of(process_options options, exit_status* status = null
     if (status) *status = ended;
     return out;
 }
+
+/// Counts the SIGPIPEs delivered while it lives.
+class pipe_signals {
+public:
+    pipe_signals()
+    {
+        count() = 0;
+        struct sigaction handle {};
+        handle.sa_handler = [](int) { ++count(); };
+        ::sigaction(SIGPIPE, &handle, &before_);
+    }
+    pipe_signals(const pipe_signals&) = delete;
+    pipe_signals& operator=(const pipe_signals&) = delete;
+    ~pipe_signals() { ::sigaction(SIGPIPE, &before_, nullptr); }
+    int delivered() const { return count(); }
+
+private:
+    static int& count()
+    {
+        static int n = 0;
+        return n;
+    }
+    struct sigaction before_ {};
+};
 
 class scratch_directory {
 public:

@@ -59,7 +59,7 @@ TEST(Proxy, Case_E8_WhatNoProxyMeans)
         {"10.0.0.0/8", "https://11.0.0.1/", false},
         {"10.0.0.0/9", "https://10.128.0.1/", false},
         {"0.0.0.0/0", "https://11.0.0.1/", true},
-        {"10.0.0.0/33", "https://10.0.0.1/", false},
+        {"10.0.0.1/33", "https://10.0.0.1/", false},
         {"10.0.0.0/8", "https://ten.test/", false},  // never looked up
         {"2001:db8::/32", "https://[2001:db8::7]/", true},
         {"2001:db8::7", "https://[2001:db8::7]/", true},
@@ -182,6 +182,7 @@ TEST(Proxy, Case_E8_EveryRefusalOfATunnelIsTold)
         {"HTTP/1.1 403 Forbidden\r\nContent-Length: 4\r\n\r\nnope", "answered CONNECT with status 403", false},
         {"HTTP/1.1 503 Busy\r\n\r\n", "answered CONNECT with status 503", true},
         {"HTTP/1.1 200 OK\r\n\r\nhello", "sent bytes behind its answer to CONNECT", false},
+        {"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", "sent bytes behind its answer to CONNECT", false},
         {"SSH-2.0-OpenSSH\r\n\r\n", "is not HTTP", false},
         {"", "broke the connection off", true},
         {"HTTP/1.1 200 OK\r\nX: y", "broke the connection off", true},

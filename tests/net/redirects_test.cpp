@@ -74,6 +74,7 @@ TEST(Redirects, AnotherOriginGetsNoCredentials)
     }
     EXPECT_EQ(after(request("PUT", "http://a.test/", "Content-Encoding: gzip\r\nContent-MD5: m\r\nCookie: c\r\n", "body"), 307, "http://me:pass@b.test/"),
               "PUT http://b.test/ [Content-Encoding: gzip;] body");
+    EXPECT_EQ(after(request("GET", "http://a.test:443/", lines), 302, "https://a.test/"), "GET https://a.test/ [Accept: a;User-Agent: u;] ") << "the scheme alone";
     EXPECT_EQ(after(request("GET", "http://a.test:80/", lines), 302, "http://A.test/x"), "GET http://a.test/x [Accept: a;Authorization: Bearer k;x-api-key: k;User-Agent: u;] ");
 }
 

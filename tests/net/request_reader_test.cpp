@@ -1,3 +1,4 @@
+#include "reader_pieces.hpp"
 #include "request_reader.hpp"
 
 #include <gtest/gtest.h>
@@ -18,25 +19,14 @@ using net_detail::request_reader;
 std::string read_in_pieces(std::string_view input, std::size_t piece, const request_limits& limits = {})
 {
     request_reader reader(limits);
-    std::string body, unparsed;
-    std::size_t at = 0;
-    while (at < input.size() && !reader.done() && !reader.failed()) {
-        const std::string_view fresh = input.substr(at, piece);
-        at += fresh.size();
-        // Memory of the exact size: a read past it is an error of the sanitizer.
-        std::vector<char> bytes(unparsed.begin(), unparsed.end());
-        bytes.insert(bytes.end(), fresh.begin(), fresh.end());
-        const auto o = reader.feed(bytes.data(), bytes.size());
-        body.append(bytes.data() + o.body_at, o.body_size);
-        unparsed.assign(bytes.data() + o.consumed, bytes.size() - o.consumed);
-    }
+    const net_tests::fed_in_pieces fed = net_tests::feed_in_pieces(reader, input, [piece] { return piece; });
+    EXPECT_TRUE(fed.sound);
     if (reader.failed()) return std::to_string(reader.status()) + " " + std::string(reader.failure_text());
     if (!reader.head_done()) return "waiting for the head";
-    std::string text = reader.head().method + " " + reader.head().target + " [" + body + "]";
+    std::string text = reader.head().method + " " + reader.head().target + " [" + fed.body + "]";
     if (!reader.done()) return text + (reader.wants_continue() ? " expects" : " open");
     text += reader.keep_alive() ? " keep" : " close";
-    const std::size_t left = unparsed.size() + (input.size() - at);
-    return left == 0 ? text : text + " +" + std::to_string(left);
+    return fed.left_over == 0 ? text : text + " +" + std::to_string(fed.left_over);
 }
 
 struct row {

@@ -1,3 +1,4 @@
+#include "reader_pieces.hpp"
 #include "response_reader.hpp"
 
 #include <gtest/gtest.h>
@@ -5,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace reagent {
@@ -22,27 +24,21 @@ enum class ending { none, clean, cut };
 
 reading read_all(response_reader& reader, std::string_view input, const std::vector<std::size_t>& cuts, ending end = ending::none)
 {
-    std::string body, unparsed;
     std::size_t at = 0;
-    const auto feed = [&](std::size_t to) {
-        // Memory of the exact size: a read past it is an error of the sanitizer.
-        std::vector<char> bytes(unparsed.begin(), unparsed.end());
-        bytes.insert(bytes.end(), input.begin() + static_cast<std::ptrdiff_t>(at), input.begin() + static_cast<std::ptrdiff_t>(to));
-        at = to;
-        const auto o = reader.feed(bytes.data(), bytes.size());
-        body.append(bytes.data() + o.body_at, o.body_size);
-        unparsed.assign(bytes.data() + o.consumed, bytes.size() - o.consumed);
+    const auto next = [&] {
+        const auto cut = std::find_if(cuts.begin(), cuts.end(), [&](std::size_t c) { return c > at && c < input.size(); });
+        const std::size_t from = std::exchange(at, cut == cuts.end() ? input.size() : *cut);
+        return at - from;
     };
-    for (const std::size_t cut : cuts)
-        if (cut > at && cut < input.size() && !reader.done() && !reader.failed()) feed(cut);
-    if (!reader.done() && !reader.failed()) feed(input.size());
+    const net_tests::fed_in_pieces fed = net_tests::feed_in_pieces(reader, input, next);
+    EXPECT_TRUE(fed.sound);
     const bool open = !reader.done() && !reader.failed();
     if (open && end != ending::none) reader.end_of_input(end == ending::clean);
-    std::string text = std::to_string(reader.head().status) + " [" + body + "]";
+    std::string text = std::to_string(reader.head().status) + " [" + fed.body + "]";
     if (reader.failed()) return {"failed: " + make_error_code(reader.failure()).message() + (reader.head_done() ? " after the head" : "")};
     if (!reader.head_done()) return {"waiting for the head"};
     text += reader.done() ? (reader.keep_alive() ? " keep" : " close") : " open";
-    if (reader.done() && unparsed.size() + (input.size() - at) > 0) text += " +" + std::to_string(unparsed.size() + (input.size() - at));
+    if (reader.done() && fed.left_over > 0) text += " +" + std::to_string(fed.left_over);
     return {text};
 }
 

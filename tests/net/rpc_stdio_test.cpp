@@ -204,12 +204,7 @@ TEST(RpcStdio, Case_D9_TheServerAsksWithTheIdOfOurCall)
 
 TEST(RpcStdio, Case_D12_AServerThatLeavesWithoutReading)
 {
-    static int delivered;
-    delivered = 0;
-    struct sigaction handle {
-    }, before{};
-    handle.sa_handler = [](int) { ++delivered; };
-    ::sigaction(SIGPIPE, &handle, &before);
+    const pipe_signals pipes;
     const rt::signal_snapshot signals = rt::signal_snapshot::take();
     {
         session s(shell("exec 0<&-; exec sleep 1000"));
@@ -219,9 +214,8 @@ TEST(RpcStdio, Case_D12_AServerThatLeavesWithoutReading)
         EXPECT_EQ(reply.status, rpc_status::disconnected) << reply.why;
         EXPECT_NE(reply.why.find("no longer reads its input"), std::string::npos) << reply.why;
     }
-    EXPECT_EQ(delivered, 0);
+    EXPECT_EQ(pipes.delivered(), 0);
     EXPECT_EQ(signals.difference(rt::signal_snapshot::take()), "");
-    ::sigaction(SIGPIPE, &before, nullptr);
 }
 
 TEST(RpcStdio, ReadingGoesOnWhileTheServerDoesNotRead)

@@ -82,10 +82,13 @@ TEST(TlsMemory, NeedsNoSocketAndGoesThroughItself)
             EXPECT_EQ(e.client->peek(), peeked::quiet);
             EXPECT_FALSE(e.client->stale());
         }
-        ASSERT_EQ(e.server->try_write("x", {}).status, io_status::ok);
-        EXPECT_EQ(e.client->peek(), peeked::bytes);
+        for (const char* record : {"x", "y"}) ASSERT_EQ(e.server->try_write(record, {}).status, io_status::ok);
         char byte = 0;
-        EXPECT_EQ(e.client->try_read(&byte, 1).status, io_status::ok);
+        for (const char expected : {'x', 'y'}) {
+            EXPECT_EQ(e.client->peek(), peeked::bytes) << "the second was read ahead";
+            EXPECT_EQ(e.client->try_read(&byte, 1).status, io_status::ok);
+            EXPECT_EQ(byte, expected);
+        }
         e.server->farewell();
         EXPECT_TRUE(e.client->stale());
         EXPECT_EQ(e.client->try_read(&byte, 1).status, io_status::closed);

@@ -129,6 +129,9 @@ public:
         : responses_(std::move(responses)), extras_(std::move(extras)), end_(end), context_(SSL_CTX_new(TLS_server_method()))
     {
         const certificates& c = certificates::shared();
+        // Any of them would take a session of another.
+        unsigned char ticket_keys[80] = {};
+        SSL_CTX_set_tlsext_ticket_keys(context_, ticket_keys, sizeof ticket_keys);
         SSL_CTX_set_security_level(context_, 0);  // what is refused, the client refuses
         SSL_CTX_set_min_proto_version(context_, TLS1_VERSION);
         SSL_CTX_set_max_proto_version(context_, max_version);

@@ -1,5 +1,7 @@
+#include "memory_transport.hpp"
 #include "net_world.hpp"
 #include "websocket_frames.hpp"
+#include "websocket_impl.hpp"
 
 #include <reagent/net/proxy.hpp>
 #include <reagent/net/websocket.hpp>
@@ -235,6 +237,7 @@ TEST(WebSocket, EveryFrameIsReadOrNamedForWhatItIs)
         {"a surrogate", frame(1, "\xed\xa0\x80"), malformed_text, 1007},
         {"an overlong form", frame(1, "\xc0\xaf"), malformed_text, 1007},
         {"no UTF-8 in fragments", frame(1, "\xc3", false) + frame(0, "("), malformed_text, 1007},
+        {"half a character and an empty end", frame(1, "\xc3", false) + frame(0, ""), malformed_text, 1007},
         {"masked", std::string("\x81\x82\x01\x02\x03\x04\x69\x6b", 8), words(websocket_fault::masked), 1002},
         {"opcode 3", frame(3, "x"), words(websocket_fault::bad_opcode), 1002},
         {"opcode 11", frame(11, "x"), words(websocket_fault::bad_opcode), 1002},
@@ -483,6 +486,35 @@ TEST(WebSocket, OurGoodbyeWaitsForThePeersAndNotLong)
     EXPECT_THROW(testing::complete(w.context, closed(ws, 1000, std::string(124, 'x'))), validation_error);
     EXPECT_THROW(testing::complete(w.context, closed(ws, 1000, "\xff")), validation_error);
     EXPECT_TRUE(ws.is_open());
+}
+
+TEST(WebSocket, AGoodbyeThatMeetsABrokenFrameEndsAllTheSame)
+{
+    world w;
+    auto ends = memory_transport::pair(w.context.get_executor());
+    websocket_options o;
+    o.random = [] { return std::uint64_t(0); };
+    const auto client = std::make_shared<http_client::impl>(w.context.get_executor(), w.options);
+    testing::started<websocket> op(w.context, net_detail::upgrade(client, std::move(ends.first), websocket_url("ws://peer.test/"), o));
+    w.idle();
+    ends.second->try_write(consent_for(base64_encode(std::string(16, '\0'))), {});
+    w.idle();
+    std::optional<websocket> ws(op.get());
+    cancellable reader(w.context, all_of(*ws));
+    w.idle();
+    // In this order Beast's close and its read wait for each other.
+    cancellable closer(w.context, closed(*ws, 1000, ""));
+    ends.second->try_write(frame(3, "x"), {});
+    w.idle();
+    w.clock->advance(5s);
+    w.idle();
+    ASSERT_TRUE(closer.done() && reader.done());
+    EXPECT_EQ(closer.message(), "alone");
+    EXPECT_EQ(reader.message(), "closed 1006 ");
+    ws.reset();
+    w.context.restart();
+    w.context.poll();
+    EXPECT_TRUE(w.context.stopped());  // nothing is left that waits
 }
 
 TEST(WebSocket, WhatIsCancelledGoesOnWithoutItsCaller)

@@ -1,7 +1,7 @@
 #include <reagent/base/ascii.hpp>
 #include <reagent/testing/http_text.hpp>
 
-#include "http_reason.hpp"
+#include <reagent/net/http_reason.hpp>
 
 #include <zlib.h>
 
@@ -66,7 +66,7 @@ std::string usage_json(int prompt_tokens, int completion_tokens)
 
 std::string http_head(int status, const header_list& headers)
 {
-    std::string out = "HTTP/1.1 " + std::to_string(status) + ' ' + std::string(testing_detail::http_reason(status)) + "\r\n";
+    std::string out = "HTTP/1.1 " + std::to_string(status) + ' ' + std::string(http_reason(static_cast<unsigned>(status))) + "\r\n";
     for (const auto& [name, value] : headers) out += name + ": " + value + "\r\n";
     return out + "\r\n";
 }

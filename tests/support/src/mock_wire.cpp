@@ -1,6 +1,6 @@
 #include "mock_wire.hpp"
 
-#include "http_reason.hpp"
+#include <reagent/net/http_reason.hpp>
 
 #include <algorithm>
 #include <array>
@@ -13,7 +13,7 @@ namespace {
 // `HTTP/1.1 <status> <reason>` and what every answer of the mock has, without the blank line.
 std::string mock_head(int status, std::string_view content_type, bool keep_alive)
 {
-    std::string out = "HTTP/1.1 " + std::to_string(status) + ' ' + std::string(http_reason(status)) + "\r\nContent-Type: ";
+    std::string out = "HTTP/1.1 " + std::to_string(status) + ' ' + std::string(http_reason(static_cast<unsigned>(status))) + "\r\nContent-Type: ";
     out += content_type;
     out += "\r\n";
     if (!keep_alive) out += "Connection: close\r\n";

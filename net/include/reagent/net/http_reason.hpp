@@ -1,7 +1,7 @@
 #pragma once
 #include <string_view>
 
-namespace reagent::inline v0::net_detail {
+namespace reagent::inline v0 {
 
 /// The words of a status line (RFC 9110, section 15).
 constexpr std::string_view http_reason(unsigned status) noexcept
@@ -46,4 +46,4 @@ constexpr std::string_view http_reason(unsigned status) noexcept
     }
 }
 
-}  // namespace reagent::inline v0::net_detail
+}  // namespace reagent::inline v0
