@@ -131,7 +131,10 @@ void server_state::listen_unix()
         status = ::bind(fd, generic, sizeof where);
     }
     if (status < 0) fail(path, last_error());
-    bound_ = true;
+    if (struct stat ours {}; ::lstat(path.c_str(), &ours) == 0) {
+        socket_device_ = ours.st_dev;
+        socket_file_ = ours.st_ino;
+    }
     if (::listen(fd, options.backlog) < 0) fail(path, last_error());
 }
 
@@ -201,7 +204,9 @@ void server_state::close_listener()
     listener_->cancel();
     listener_.reset();
     accept_retry_timer_->disarm();
-    if (bound_) ::unlink(options.unix_socket.c_str());
+    struct stat there {};
+    if (socket_file_ != 0 && ::lstat(options.unix_socket.c_str(), &there) == 0 && there.st_dev == socket_device_ && there.st_ino == socket_file_)
+        ::unlink(options.unix_socket.c_str());
 }
 
 // ---- ends

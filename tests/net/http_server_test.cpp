@@ -645,11 +645,19 @@ TEST(HttpServer, ListensOnAUnixSocketAndReplacesAStaleOne)
     const int stale = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     ASSERT_EQ(::bind(stale, reinterpret_cast<const sockaddr*>(&a), sizeof a), 0);
     ::close(stale);
-    server_world w;
-    w.options.unix_socket = path;
-    w.echo();
-    server_client c(w);
-    EXPECT_EQ(c.ask(get("/")), ok("GET / "));
+    {
+        server_world w;
+        w.options.unix_socket = path;
+        w.echo();
+        server_client c(w);
+        EXPECT_EQ(c.ask(get("/")), ok("GET / "));
+        ASSERT_EQ(::unlink(path.c_str()), 0);
+        const int another = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        ASSERT_EQ(::bind(another, reinterpret_cast<const sockaddr*>(&a), sizeof a), 0);
+        ::close(another);
+    }
+    EXPECT_EQ(::access(path.c_str(), F_OK), 0) << "the one that took its place is not ours to remove";
+    ::unlink(path.c_str());
 }
 
 TEST(HttpServer, OptionsThatCannotHoldAreRefused)

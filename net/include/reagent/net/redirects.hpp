@@ -18,7 +18,8 @@ public:
 
 /// What each answer leads to, without I/O: 301 and 302 turn POST into GET, 303 everything but HEAD, 307 and 308 keep method and body (RFC 9110,
 /// section 15.4). Across origins only Accept, Accept-Language, User-Agent and, with a body, Content-Type and Content-Encoding go along: any
-/// other line may be a credential. From https to http is refused. Not movable: the request points into it.
+/// other line may be a credential. From https to http is refused. The request's route
+/// stays: over a Unix socket every origin is asked over that socket. Not movable: the request points into it.
 class redirect_trail {
 public:
     redirect_trail(http_request first, redirect_policy policy);
