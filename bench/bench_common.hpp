@@ -138,8 +138,7 @@ public:
                     "\"rss_kb_per\":%.2f,\"p50_us\":%.0f,\"p99_us\":%.0f,\"errs\":%llu}\n",
                     client_, flags_.sse ? "sse" : "json", flags_.tls ? 1 : 0, flags_.in_flight, calls / seconds, calls_ ? cpu_us_ / calls : 0,
                     cpu_us_ / seconds / 1e4, static_cast<double>(events_) / seconds, static_cast<double>(peak_rss_kb_) / 1024,
-                    static_cast<double>(peak_rss_kb_ - idle_rss_kb_) / flags_.in_flight, quantile(.5), quantile(.99),
-                    static_cast<unsigned long long>(errors_));
+                    static_cast<double>(peak_rss_kb_ - idle_rss_kb_) / flags_.in_flight, quantile(.5), quantile(.99), static_cast<unsigned long long>(errors_));
         std::fflush(stdout);
     }
 

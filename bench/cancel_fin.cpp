@@ -63,8 +63,11 @@ void serve(int report, stamps* seen)
 class streams {
 public:
     streams(std::uint16_t port, const stamps* seen)
-        : seen_(seen), target_(reagent::url::parse_or_throw("http://127.0.0.1:" + std::to_string(port) + "/v1/chat/completions", "url")),
-          client_(context_.get_executor()), body_(bench::request_body(true)), pace_timer_(context_)
+        : seen_(seen),
+          target_(reagent::url::parse_or_throw("http://127.0.0.1:" + std::to_string(port) + "/v1/chat/completions", "url")),
+          client_(context_.get_executor()),
+          body_(bench::request_body(true)),
+          pace_timer_(context_)
     {
         for (std::size_t i = 0; i < in_flight; ++i) lanes_.push_back(std::make_unique<lane>());
     }
@@ -123,11 +126,11 @@ private:
         if (streams_ >= most_streams) throw std::runtime_error("too many streams");
         l.cancelled = false;
         asio::co_spawn(context_, read(&l), asio::bind_cancellation_slot(l.stop.slot(), [this, &l](const std::exception_ptr& failure) {
-            if (l.streaming) --open_;
-            l.streaming = false;
-            if (failure && !reagent::is_cancellation(failure)) std::rethrow_exception(failure);
-            if (!ending_) asio::post(context_, [this, &l] { start(l); });
-        }));
+                           if (l.streaming) --open_;
+                           l.streaming = false;
+                           if (failure && !reagent::is_cancellation(failure)) std::rethrow_exception(failure);
+                           if (!ending_) asio::post(context_, [this, &l] { start(l); });
+                       }));
     }
 
     reagent::awaitable<void> read(lane* l)
@@ -221,10 +224,11 @@ int main(int argc, char** argv)
         all.cancel_all();
         const std::vector<double> burst = all.times();
         const double p99 = quantile(one, .99);
-        std::printf("{\"bench\":\"cancel_fin\",\"in_flight\":%zu,\"cancels\":%zu,\"p50_ms\":%.2f,\"p99_ms\":%.2f,\"max_ms\":%.2f,\"limit_ms\":%.0f,\"goal_ms\":%.0f,"
-                    "\"burst\":%zu,\"burst_p50_ms\":%.2f,\"burst_p99_ms\":%.2f,\"burst_max_ms\":%.2f}\n",
-                    in_flight, one.size(), quantile(one, .5), p99, one.back(), limit_ms, goal_ms, burst.size(), quantile(burst, .5), quantile(burst, .99),
-                    burst.empty() ? 0 : burst.back());
+        std::printf(
+            "{\"bench\":\"cancel_fin\",\"in_flight\":%zu,\"cancels\":%zu,\"p50_ms\":%.2f,\"p99_ms\":%.2f,\"max_ms\":%.2f,\"limit_ms\":%.0f,\"goal_ms\":%.0f,"
+            "\"burst\":%zu,\"burst_p50_ms\":%.2f,\"burst_p99_ms\":%.2f,\"burst_max_ms\":%.2f}\n",
+            in_flight, one.size(), quantile(one, .5), p99, one.back(), limit_ms, goal_ms, burst.size(), quantile(burst, .5), quantile(burst, .99),
+            burst.empty() ? 0 : burst.back());
         result = p99 <= limit_ms ? 0 : 1;
     } catch (const std::exception& e) {
         std::fprintf(stderr, "cancel_fin: %s\n", e.what());

@@ -278,11 +278,12 @@ int soak(ports at, const std::string& certificates, int calls)
     const double seconds = static_cast<double>(bench::monotonic_ns() - began) / 1e9;
     const bool held = counts.wrong == 0 && after.alive == 0 && after.descriptors == before.descriptors &&
         std::abs(after.allocations - before.allocations) <= limit_allocations && (!memory_counts || after.rss_kb - before.rss_kb <= limit_rss_kb);
-    std::printf("{\"bench\":\"cancel_soak\",\"calls\":%llu,\"tls\":%llu,\"cancelled\":%llu,\"ended\":%llu,\"wrong\":%llu,\"seconds\":%.0f,\"alive\":%ld,\"allocations\":[%ld,%ld],"
+    std::printf("{\"bench\":\"cancel_soak\",\"calls\":%llu,\"tls\":%llu,\"cancelled\":%llu,\"ended\":%llu,\"wrong\":%llu,\"seconds\":%.0f,\"alive\":%ld,"
+                "\"allocations\":[%ld,%ld],"
                 "\"descriptors\":[%ld,%ld],\"rss_kb\":[%ld,%ld],\"limit_rss_kb\":%ld}\n",
-                static_cast<unsigned long long>(counts.started), static_cast<unsigned long long>(counts.tls), static_cast<unsigned long long>(counts.cancelled), static_cast<unsigned long long>(counts.ended),
-                static_cast<unsigned long long>(counts.wrong), seconds, after.alive, before.allocations, after.allocations, before.descriptors, after.descriptors,
-                before.rss_kb, after.rss_kb, limit_rss_kb);
+                static_cast<unsigned long long>(counts.started), static_cast<unsigned long long>(counts.tls), static_cast<unsigned long long>(counts.cancelled),
+                static_cast<unsigned long long>(counts.ended), static_cast<unsigned long long>(counts.wrong), seconds, after.alive, before.allocations,
+                after.allocations, before.descriptors, after.descriptors, before.rss_kb, after.rss_kb, limit_rss_kb);
     if (counts.wrong > 0) std::fprintf(stderr, "cancel_soak: the first that failed otherwise: %s\n", counts.first_wrong.c_str());
     return held ? 0 : 1;
 }

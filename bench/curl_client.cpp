@@ -21,7 +21,11 @@ struct call_loop {
 class curl_client {
 public:
     explicit curl_client(const bench::client_flags& flags)
-        : flags_(flags), measured_(flags, "curl"), epoll_(epoll_create1(EPOLL_CLOEXEC)), multi_(curl_multi_init()), body_(bench::request_body(flags.sse)),
+        : flags_(flags),
+          measured_(flags, "curl"),
+          epoll_(epoll_create1(EPOLL_CLOEXEC)),
+          multi_(curl_multi_init()),
+          body_(bench::request_body(flags.sse)),
           url_(std::string(flags.tls ? "https" : "http") + "://127.0.0.1:" + std::to_string(flags.port) + "/v1/chat/completions")
     {
         curl_multi_setopt(multi_, CURLMOPT_SOCKETFUNCTION, &curl_client::on_socket);
@@ -47,7 +51,7 @@ public:
             for (int i = 0; i < n; ++i) {
                 const epoll_event& e = ready[static_cast<std::size_t>(i)];
                 const int what = (e.events & EPOLLIN ? CURL_CSELECT_IN : 0) | (e.events & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
-                                 (e.events & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0);
+                    (e.events & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0);
                 curl_multi_socket_action(multi_, e.data.fd, what, &running);
             }
             finish_calls();

@@ -28,15 +28,19 @@ std::string whole_request(const bench::client_flags& flags)
 {
     const std::string body = bench::request_body(flags.sse);
     return "POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1:" + std::to_string(flags.port) +
-           "\r\nAuthorization: Bearer sk-test\r\nContent-Type: application/json\r\nAccept: " + (flags.sse ? "text/event-stream" : "application/json") +
-           "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+        "\r\nAuthorization: Bearer sk-test\r\nContent-Type: application/json\r\nAccept: " + (flags.sse ? "text/event-stream" : "application/json") +
+        "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
 }
 
 class floor_client {
 public:
     explicit floor_client(const bench::client_flags& flags)
-        : flags_(flags), request_(whole_request(flags)), measured_(flags, "floor"), epoll_(epoll_create1(EPOLL_CLOEXEC)),
-          connections_(static_cast<std::size_t>(flags.in_flight)), tls_(flags.tls ? SSL_CTX_new(TLS_client_method()) : nullptr)
+        : flags_(flags),
+          request_(whole_request(flags)),
+          measured_(flags, "floor"),
+          epoll_(epoll_create1(EPOLL_CLOEXEC)),
+          connections_(static_cast<std::size_t>(flags.in_flight)),
+          tls_(flags.tls ? SSL_CTX_new(TLS_client_method()) : nullptr)
     {
         if (!tls_) return;
         SSL_CTX_set_read_ahead(tls_, 1);

@@ -71,9 +71,15 @@ void run_checks(benchmark::State& state, reagent::audit_log audit)
     });
     io.run();
 }
-void check_without_audit(benchmark::State& state) { run_checks(state, {}); }
+void check_without_audit(benchmark::State& state)
+{
+    run_checks(state, {});
+}
 BENCHMARK(check_without_audit);
-void check_with_audit(benchmark::State& state) { run_checks(state, reagent::audit_log::file("/dev/null")); }
+void check_with_audit(benchmark::State& state)
+{
+    run_checks(state, reagent::audit_log::file("/dev/null"));
+}
 BENCHMARK(check_with_audit);
 
 }  // namespace

@@ -73,7 +73,7 @@ const std::string stamp_place(bench::stamp_digits, '@');
 stamped_text make_completion()
 {
     std::string body = "{\"id\":\"chatcmpl-abc123\",\"object\":\"chat.completion\",\"created\":" + stamp_place +
-                       ",\"model\":\"gpt-4o-mini\",\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":\"";
+        ",\"model\":\"gpt-4o-mini\",\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":\"";
     while (body.size() < 1850) body += "the quick brown fox \\\"jumps\\\" over\\n ";
     body += "\"},\"logprobs\":null,\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":52,\"completion_tokens\":400,\"total_tokens\":452},"
             "\"system_fingerprint\":\"fp_1\"}";
@@ -83,8 +83,8 @@ stamped_text make_completion()
 
 stamped_text make_event()
 {
-    const std::string event = "data: {\"id\":\"c1\",\"created\":" + stamp_place +
-                              ",\"choices\":[{\"index\":0,\"delta\":{\"content\":\" token42\"},\"finish_reason\":null}]}\n\n";
+    const std::string event =
+        "data: {\"id\":\"c1\",\"created\":" + stamp_place + ",\"choices\":[{\"index\":0,\"delta\":{\"content\":\" token42\"},\"finish_reason\":null}]}\n\n";
     char size[16];
     std::snprintf(size, sizeof size, "%zx\r\n", event.size());
     return stamped_text(size + event + "\r\n");
@@ -125,7 +125,8 @@ public:
 
     int run()
     {
-        if (tls_ && (SSL_CTX_use_certificate_chain_file(tls_, flags_.certificate) != 1 || SSL_CTX_use_PrivateKey_file(tls_, flags_.key, SSL_FILETYPE_PEM) != 1)) {
+        if (tls_ &&
+            (SSL_CTX_use_certificate_chain_file(tls_, flags_.certificate) != 1 || SSL_CTX_use_PrivateKey_file(tls_, flags_.key, SSL_FILETYPE_PEM) != 1)) {
             std::fprintf(stderr, "mock: cannot use %s with %s\n", flags_.certificate, flags_.key);
             return 1;
         }

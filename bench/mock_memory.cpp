@@ -68,8 +68,7 @@ int open_stream(std::uint16_t port, unsigned number)
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     if (fd < 0 || ::connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof to) < 0) throw std::runtime_error("cannot connect");
     const std::string body = R"({"model":"m","stream":true,"messages":[{"role":"user","content":")" + std::string(400, 'x') + R"("}]})";
-    const std::string request =
-        "POST /v1/chat/completions HTTP/1.1\r\nHost: mock\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+    const std::string request = "POST /v1/chat/completions HTTP/1.1\r\nHost: mock\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
     char byte = 0;
     if (::send(fd, request.data(), request.size(), MSG_NOSIGNAL) < 0 || ::recv(fd, &byte, 1, 0) != 1) throw std::runtime_error("no answer");
     return fd;
@@ -100,8 +99,8 @@ int main()
         while (open.size() < many) open.push_back(open_stream(port, static_cast<unsigned>(open.size())));
         const long at_many = rss_kb(server);
         const double each = static_cast<double>(at_many - at_few) / (many - few);
-        std::printf("{\"bench\":\"mock_memory\",\"rss_kb_at_100\":%ld,\"rss_kb_at_10000\":%ld,\"kb_per_stream\":%.2f,\"limit_kb\":%.1f}\n", at_few, at_many, each,
-                    limit_kb);
+        std::printf("{\"bench\":\"mock_memory\",\"rss_kb_at_100\":%ld,\"rss_kb_at_10000\":%ld,\"kb_per_stream\":%.2f,\"limit_kb\":%.1f}\n", at_few, at_many,
+                    each, limit_kb);
         result = each <= limit_kb ? 0 : 1;
     } catch (const std::exception& e) {
         std::fprintf(stderr, "mock_memory: %s\n", e.what());

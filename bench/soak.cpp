@@ -131,9 +131,10 @@ int main(int argc, char** argv)
     const double seconds = static_cast<double>(bench::monotonic_ns() - began) / 1e9;
     const double bytes_per_run = static_cast<double>(after - before) * 1024 / (runs - runs / 10);
     const bool held = wrong == 0 && counted::alive == 0 && bytes_per_run <= limit_bytes_per_run && money.state().reserved.cost == reagent::usd();
-    std::printf("{\"bench\":\"soak\",\"runs\":%d,\"wrong\":%llu,\"alive\":%lld,\"runs_per_s\":%.0f,\"rss_kb_early\":%ld,\"rss_kb_end\":%ld,\"bytes_per_run\":%.2f,"
-                "\"limit_bytes_per_run\":%.0f}\n",
-                runs, static_cast<unsigned long long>(wrong), static_cast<long long>(counted::alive), runs / seconds, before, after, bytes_per_run,
-                limit_bytes_per_run);
+    std::printf(
+        "{\"bench\":\"soak\",\"runs\":%d,\"wrong\":%llu,\"alive\":%lld,\"runs_per_s\":%.0f,\"rss_kb_early\":%ld,\"rss_kb_end\":%ld,\"bytes_per_run\":%.2f,"
+        "\"limit_bytes_per_run\":%.0f}\n",
+        runs, static_cast<unsigned long long>(wrong), static_cast<long long>(counted::alive), runs / seconds, before, after, bytes_per_run,
+        limit_bytes_per_run);
     return held ? 0 : 1;
 }

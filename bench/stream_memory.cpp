@@ -102,9 +102,10 @@ int main(int argc, char** argv)
         const long at_many = streams.grow_to(many);
         const double each = static_cast<double>(at_many - at_few) / (many - few);
         const double limit = flags.tls ? tls_limit_kb : limit_kb;
-        std::printf("{\"bench\":\"stream_memory\",\"tls\":%d,\"resumed\":%llu,\"rss_kb_at_100\":%ld,\"rss_kb_at_10000\":%ld,\"kb_per_stream\":%.2f,\"limit_kb\":%.0f,"
-                    "\"goal_kb\":%.0f}\n",
-                    flags.tls ? 1 : 0, static_cast<unsigned long long>(streams.resumed()), at_few, at_many, each, limit, flags.tls ? tls_goal_kb : goal_kb);
+        std::printf(
+            "{\"bench\":\"stream_memory\",\"tls\":%d,\"resumed\":%llu,\"rss_kb_at_100\":%ld,\"rss_kb_at_10000\":%ld,\"kb_per_stream\":%.2f,\"limit_kb\":%.0f,"
+            "\"goal_kb\":%.0f}\n",
+            flags.tls ? 1 : 0, static_cast<unsigned long long>(streams.resumed()), at_few, at_many, each, limit, flags.tls ? tls_goal_kb : goal_kb);
         std::fflush(stdout);
         std::quick_exit(each <= limit ? 0 : 1);
     } catch (const std::exception& e) {

@@ -13,7 +13,10 @@ namespace {
 
 constexpr std::size_t listed_names = 50;
 
-[[noreturn]] void refuse(std::string message) { throw tool_error("bad_options", std::move(message)); }
+[[noreturn]] void refuse(std::string message)
+{
+    throw tool_error("bad_options", std::move(message));
+}
 
 const std::string* text_option(const json& options, std::string_view tool_name, std::string_view key)
 {

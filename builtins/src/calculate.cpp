@@ -23,7 +23,8 @@ tool calculate(builtin_options options)
 {
     std::vector<arg_spec> args;
     args.emplace_back("expression", arg_type::string, "Arithmetic such as (2.5 + 1) * 3^2 / 7: + - * / % ^, brackets, sqrt abs round floor ceil ln log");
-    return tool::from_args(options.name_or("calculate"), options.description_or("Work out an arithmetic expression exactly. Use it for every sum instead of computing in your head."),
+    return tool::from_args(options.name_or("calculate"),
+                           options.description_or("Work out an arithmetic expression exactly. Use it for every sum instead of computing in your head."),
                            std::move(args), &run_calculate)
         .effect(effect::readonly)
         .trust(trust::own)

@@ -144,6 +144,9 @@ calculator_value evaluate_steps(const std::vector<calculator_step>& steps)
     return std::move(stack.back());
 }
 
-std::string calculate_expression(std::string_view expression) { return format_value(evaluate_steps(parse_expression(expression))); }
+std::string calculate_expression(std::string_view expression)
+{
+    return format_value(evaluate_steps(parse_expression(expression)));
+}
 
 }  // namespace reagent::inline v0::builtins_detail

@@ -8,10 +8,22 @@
 namespace reagent::inline v0::builtins_detail {
 namespace {
 
-bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; }
+bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+bool is_continuation(char c)
+{
+    return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;
+}
 
 std::size_t characters(std::string_view text)
 {
@@ -20,8 +32,13 @@ std::size_t characters(std::string_view text)
     return n;
 }
 
-constexpr std::array<std::pair<std::string_view, calculator_op>, 7> functions{{{"sqrt", calculator_op::sqrt}, {"abs", calculator_op::abs},
-    {"round", calculator_op::round}, {"floor", calculator_op::floor}, {"ceil", calculator_op::ceil}, {"ln", calculator_op::ln}, {"log", calculator_op::log}}};
+constexpr std::array<std::pair<std::string_view, calculator_op>, 7> functions{{{"sqrt", calculator_op::sqrt},
+                                                                               {"abs", calculator_op::abs},
+                                                                               {"round", calculator_op::round},
+                                                                               {"floor", calculator_op::floor},
+                                                                               {"ceil", calculator_op::ceil},
+                                                                               {"ln", calculator_op::ln},
+                                                                               {"log", calculator_op::log}}};
 
 /// Recursive descent. Only brackets, calls and right sides of `^` recurse, and those are counted.
 class parser {
@@ -78,7 +95,9 @@ private:
     void enter()
     {
         if (++depth_ > max_expression_levels)
-            throw calculator_error("too_deep", "more than " + std::to_string(max_expression_levels) + " levels are open at position " + std::to_string(characters(text_.substr(0, at_))));
+            throw calculator_error("too_deep",
+                                   "more than " + std::to_string(max_expression_levels) + " levels are open at position " +
+                                       std::to_string(characters(text_.substr(0, at_))));
     }
     void leave() { --depth_; }
 
@@ -211,7 +230,8 @@ std::vector<calculator_step> parse_expression(std::string_view expression)
 {
     const std::size_t length = characters(expression);
     if (length > max_expression_characters)
-        throw calculator_error("too_long", "the expression has " + std::to_string(length) + " characters, at most " + std::to_string(max_expression_characters) + " are allowed");
+        throw calculator_error(
+            "too_long", "the expression has " + std::to_string(length) + " characters, at most " + std::to_string(max_expression_characters) + " are allowed");
     bool blank = true;
     for (const char c : expression) blank = blank && is_space(c);
     if (blank) throw calculator_error("empty", "the expression is empty");

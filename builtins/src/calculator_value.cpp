@@ -12,7 +12,10 @@ namespace {
 
 namespace mp = boost::multiprecision;
 
-[[noreturn]] void refuse(const char* code, const char* message) { throw calculator_error(code, message); }
+[[noreturn]] void refuse(const char* code, const char* message)
+{
+    throw calculator_error(code, message);
+}
 
 unsigned bits(const big_int& n)
 {
@@ -66,7 +69,10 @@ double to_double(const calculator_value& v)
     return d;
 }
 
-const fraction* exact(const calculator_value& v) { return std::get_if<fraction>(&v); }
+const fraction* exact(const calculator_value& v)
+{
+    return std::get_if<fraction>(&v);
+}
 bool is_zero(const calculator_value& v)
 {
     const fraction* f = exact(v);
@@ -154,7 +160,10 @@ fraction::fraction(big_int t, big_int b) : top(std::move(t)), bottom(std::move(b
     }
 }
 
-big_int power_of_ten(unsigned exponent) { return mp::pow(big_int(10), exponent); }
+big_int power_of_ten(unsigned exponent)
+{
+    return mp::pow(big_int(10), exponent);
+}
 
 calculator_value literal_value(std::string_view digits)
 {
@@ -254,7 +263,10 @@ calculator_value negate(const calculator_value& a)
     }
     return -std::get<double>(a);
 }
-calculator_value absolute(const calculator_value& a) { return is_negative(a) ? negate(a) : a; }
+calculator_value absolute(const calculator_value& a)
+{
+    return is_negative(a) ? negate(a) : a;
+}
 
 calculator_value square_root(const calculator_value& a)
 {
@@ -284,7 +296,10 @@ calculator_value round_down(const calculator_value& a)
     if (const fraction* f = exact(a)) return fraction(floor_of(*f));
     return std::floor(std::get<double>(a));
 }
-calculator_value round_up(const calculator_value& a) { return negate(round_down(negate(a))); }
+calculator_value round_up(const calculator_value& a)
+{
+    return negate(round_down(negate(a)));
+}
 calculator_value round_away(const calculator_value& a)
 {
     if (!exact(a)) return std::round(std::get<double>(a));

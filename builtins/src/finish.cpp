@@ -17,8 +17,9 @@ tool finish(builtin_options options)
 {
     std::vector<arg_spec> args;
     args.emplace_back("answer", arg_type::string, "The whole final answer, as the user shall read it");
-    return tool::from_args(options.name_or("finish"), options.description_or("Hand in the final answer. Call it once, when the task is done; nothing runs after it."),
-                           std::move(args), &run_finish)
+    return tool::from_args(options.name_or("finish"),
+                           options.description_or("Hand in the final answer. Call it once, when the task is done; nothing runs after it."), std::move(args),
+                           &run_finish)
         .effect(effect::readonly)
         .trust(trust::own)
         .pinned(options.pinned_or(true));

@@ -14,7 +14,10 @@ public:
     explicit fixed_wall_clock(system_time at) : at_(at) {}
     steady_time now() const noexcept override { return clock::system()->now(); }
     system_time wall() const noexcept override { return at_; }
-    std::unique_ptr<clock_timer> make_timer(any_io_executor ex, std::function<void()> fire) override { return clock::system()->make_timer(std::move(ex), std::move(fire)); }
+    std::unique_ptr<clock_timer> make_timer(any_io_executor ex, std::function<void()> fire) override
+    {
+        return clock::system()->make_timer(std::move(ex), std::move(fire));
+    }
 
 private:
     system_time at_;
@@ -27,7 +30,10 @@ json refusal(std::string_view kind, std::string_view code, std::string_view mess
     error.set("message", message);
     return json::object().set("error", std::move(error));
 }
-json usage_error(std::string_view message) { return refusal("usage", {}, message); }
+json usage_error(std::string_view message)
+{
+    return refusal("usage", {}, message);
+}
 
 json unknown_tool(std::string name, json args, std::string why)
 {
@@ -87,6 +93,9 @@ json invoke_case(const json& in, const builtin_registry& registry)
     }
 }
 
-json invoke_case(const json& in) { return invoke_case(in, builtin_registry::standard()); }
+json invoke_case(const json& in)
+{
+    return invoke_case(in, builtin_registry::standard());
+}
 
 }  // namespace reagent::inline v0

@@ -30,7 +30,8 @@ BOOST_DESCRIBE_STRUCT(track_args, (), (order_id))
 class help_desk {
 public:
     help_desk(asio::any_io_executor ex, const std::string& service)
-        : executor_(ex), http_(ex),
+        : executor_(ex),
+          http_(ex),
           model_(reagent::openai_chat(http_, reagent::openai_options("gpt-4o-mini").base_url(service).key(reagent::secret("sk-example")))),
           agent_(ex, model_,
                  reagent::agent_options().system("You are a help desk.").tool(reagent::make_tool("track", "Finds a parcel.", [this](track_args args) {
@@ -138,8 +139,7 @@ int main()
     asio::cancellation_signal hang_up;
     warehouse.on_tracking = [&] { asio::post(context, [&] { hang_up.emit(asio::cancellation_type::terminal); }); };
     warehouse.agent().async_run(
-        reagent::run_request("Where is order 17?"),
-        asio::bind_cancellation_slot(hang_up.slot(), [](reagent::error_code ec, reagent::run_result result) {
+        reagent::run_request("Where is order 17?"), asio::bind_cancellation_slot(hang_up.slot(), [](reagent::error_code ec, reagent::run_result result) {
             expect(!ec && result.outcome() == reagent::run_outcome::cancelled, "callback: a cancelled run still completes with a result");
             expect(result.messages().size() == 4, "callback: its transcript holds system, question, tool call and the sealed tool result");
             expect(reagent::check_transcript(result.messages()).empty(), "callback: and is valid, so the conversation can go on");

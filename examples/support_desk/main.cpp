@@ -28,10 +28,7 @@ class chat_socket {
 public:
     void append(std::string_view text) { shown_ += text; }
     reagent::awaitable<void> flush() { co_return; }
-    void footer(reagent::run_outcome outcome, reagent::usd cost)
-    {
-        shown_.append("\n").append(to_string(outcome)).append(", $").append(cost.to_string());
-    }
+    void footer(reagent::run_outcome outcome, reagent::usd cost) { shown_.append("\n").append(to_string(outcome)).append(", $").append(cost.to_string()); }
     const std::string& shown() const { return shown_; }
 
 private:
@@ -107,8 +104,8 @@ int main()
     reagent::testing::byte_server service(byte_script().request().send(asks_for_a_refund).request().send(answers).repeat());
 
     asio::io_context context;
-    const auto rules = reagent::gate_policy::from_json(reagent::json::parse_or_throw(
-        R"({"tools": {"allowlist": ["refund", "calculate"]}, "limits": {"maxToolRounds": 5}})", "rules"));
+    const auto rules = reagent::gate_policy::from_json(
+        reagent::json::parse_or_throw(R"({"tools": {"allowlist": ["refund", "calculate"]}, "limits": {"maxToolRounds": 5}})", "rules"));
     const reagent::audit_log audit = reagent::audit_log::in_memory();
     support_desk desk(context.get_executor(), service.origin() + "/v1", rules, audit);
     reagent::budget team("support", reagent::budget_caps(reagent::usd("1")));

@@ -8,7 +8,10 @@ action action::llm(std::string_view model)
     return action(json::object().set("type", "llm").set("args", json::object().set("model", model)));
 }
 
-action action::tool(std::string_view name, json args) { return tool(name, name, std::move(args)); }
+action action::tool(std::string_view name, json args)
+{
+    return tool(name, name, std::move(args));
+}
 
 action action::tool(std::string_view name, std::string_view type, json args)
 {

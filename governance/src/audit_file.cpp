@@ -12,7 +12,10 @@
 namespace reagent::inline v0::governance_detail {
 namespace {
 
-std::string text_of(int number) { return std::generic_category().message(number); }
+std::string text_of(int number)
+{
+    return std::generic_category().message(number);
+}
 
 void make_directories(const std::string& path)
 {
@@ -27,7 +30,10 @@ void make_directories(const std::string& path)
 
 audit_file::audit_file(int fd, std::string path, bool torn, write_function write) noexcept : fd_(fd), path_(std::move(path)), torn_(torn), write_(write) {}
 
-audit_file::~audit_file() { ::close(fd_); }
+audit_file::~audit_file()
+{
+    ::close(fd_);
+}
 
 int audit_file::open(const std::string& path, bool& torn)
 {
@@ -66,7 +72,8 @@ void audit_file::append(std::string_view text)
     }
     const std::size_t of_lines = written - (torn_ && written > 0 ? 1 : 0);
     if (written > 0) torn_ = of_lines > 0 && text[of_lines - 1] != '\n';
-    throw error(errc::audit_failed, "[Audit] wrote only " + std::to_string(written) + " of " + std::to_string(total) + " bytes to " + path_ + "; is the disk full?");
+    throw error(errc::audit_failed,
+                "[Audit] wrote only " + std::to_string(written) + " of " + std::to_string(total) + " bytes to " + path_ + "; is the disk full?");
 }
 
 }  // namespace reagent::inline v0::governance_detail

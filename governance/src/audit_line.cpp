@@ -17,7 +17,8 @@ constexpr std::array<std::string_view, 5> cut_fields{"reason", "aid", "where", "
 constexpr std::array<std::string_view, 2> body_fields{"action", "result"};
 constexpr std::array<std::string_view, 2> dropped_whole{"meta", "keys"};
 constexpr std::array<std::string_view, 5> kept_of_body{"type", "costUsd", "tokens", "pricing", "counts"};
-constexpr std::array<std::string_view, 11> core_fields{"ts", "seq", "run_id", "parent_run_id", "spawn_depth", "phase", "decision", "severity", "rule", "aid", "dimension"};
+constexpr std::array<std::string_view, 11> core_fields{"ts",       "seq",      "run_id", "parent_run_id", "spawn_depth", "phase",
+                                                       "decision", "severity", "rule",   "aid",           "dimension"};
 
 template <std::size_t N>
 bool among(const std::array<std::string_view, N>& names, std::string_view name) noexcept
@@ -32,9 +33,15 @@ std::string cut(const std::string& s, std::size_t bytes)
     return s.substr(0, bytes);
 }
 
-bool too_big(const std::string& text, std::size_t limit) noexcept { return text.size() + 1 > limit; }
+bool too_big(const std::string& text, std::size_t limit) noexcept
+{
+    return text.size() + 1 > limit;
+}
 
-json marker(std::size_t bytes) { return json::object().set("_truncated", true).set("bytes", bytes); }
+json marker(std::size_t bytes)
+{
+    return json::object().set("_truncated", true).set("bytes", bytes);
+}
 
 json short_field(const json& v)
 {
@@ -149,9 +156,7 @@ std::string fit_line(json line, std::size_t limit)
             *body = summary(*body, whole[i]);
             text = line.dump();
         }
-        if (too_big(text, limit)) {
-            text = drop_largest(only_scalars(line), limit);
-        }
+        if (too_big(text, limit)) { text = drop_largest(only_scalars(line), limit); }
         if (too_big(text, limit)) {
             json core = json::object().set("ts", line["ts"]).set("seq", line["seq"]);
             const std::string* run = line["run_id"].get_string();

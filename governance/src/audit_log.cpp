@@ -23,7 +23,10 @@ struct audit_log::impl {
     std::vector<json> memory;
 };
 
-audit_log audit_log::in_memory(clock_ptr clock) { return audit_log(std::make_shared<impl>(std::move(clock))); }
+audit_log audit_log::in_memory(clock_ptr clock)
+{
+    return audit_log(std::make_shared<impl>(std::move(clock)));
+}
 
 audit_log audit_log::file(std::string path, clock_ptr clock)
 {

@@ -117,8 +117,8 @@ awaitable<admission> reserve_or_wait(std::shared_ptr<budget_node> node, budget_a
     if (now) co_return std::move(*now);
     const any_io_executor ex = co_await asio::this_coro::executor;
     const start_waiting start;
-    admission a = co_await asio::async_initiate<const asio::use_awaitable_t<>, void(error_code, admission)>(
-        start, asio::use_awaitable, ex, std::move(node), amount);
+    admission a =
+        co_await asio::async_initiate<const asio::use_awaitable_t<>, void(error_code, admission)>(start, asio::use_awaitable, ex, std::move(node), amount);
     co_return a;
 }
 
@@ -167,7 +167,10 @@ reservation& reservation::operator=(reservation&& o) noexcept
     return *this;
 }
 
-reservation::~reservation() { release(); }
+reservation::~reservation()
+{
+    release();
+}
 
 void reservation::settle(const budget_amount& reported) noexcept
 {
@@ -186,7 +189,10 @@ void reservation::settle(const budget_amount& reported) noexcept
     out.post_all();
 }
 
-void reservation::release() noexcept { settle(budget_amount()); }
+void reservation::release() noexcept
+{
+    settle(budget_amount());
+}
 
 std::optional<budget_dimension> reservation::passes(const budget_amount& so_far) const noexcept
 {
@@ -199,14 +205,15 @@ std::optional<budget_dimension> reservation::passes(const budget_amount& so_far)
     return {};
 }
 
-budget admission::refused_by() const noexcept { return budget(refuser_); }
+budget admission::refused_by() const noexcept
+{
+    return budget(refuser_);
+}
 
 // ---- budget
 
-budget::budget(std::string name, budget_caps caps)
-    : node_(std::make_shared<budget_node>(std::make_shared<gd::budget_tree>(), nullptr, std::move(name), caps))
-{
-}
+budget::budget(std::string name, budget_caps caps) : node_(std::make_shared<budget_node>(std::make_shared<gd::budget_tree>(), nullptr, std::move(name), caps))
+{}
 
 budget budget::child(std::string name, budget_caps caps) const
 {
@@ -236,9 +243,15 @@ bool budget::caps_tokens() const noexcept
     return any_in_chain(node_, [](const budget_node& n) { return n.caps.tokens.has_value(); });
 }
 
-awaitable<admission> budget::reserve(budget_amount amount) const { return gd::reserve_or_wait(node_, gd::sanitised(amount)); }
+awaitable<admission> budget::reserve(budget_amount amount) const
+{
+    return gd::reserve_or_wait(node_, gd::sanitised(amount));
+}
 
-std::optional<admission> budget::try_reserve(budget_amount amount) const { return gd::reserve_now(node_, gd::sanitised(amount)); }
+std::optional<admission> budget::try_reserve(budget_amount amount) const
+{
+    return gd::reserve_now(node_, gd::sanitised(amount));
+}
 
 reservation budget::force(budget_amount amount) const
 {
@@ -309,7 +322,10 @@ budget_state budget::state() const
     return s;
 }
 
-budget budget::parent() const noexcept { return budget(node_ ? node_->parent : nullptr); }
+budget budget::parent() const noexcept
+{
+    return budget(node_ ? node_->parent : nullptr);
+}
 
 const std::string& budget::name() const noexcept
 {

@@ -29,7 +29,10 @@ budget_node::~budget_node()
 namespace governance_detail {
 namespace {
 
-std::uint64_t sub_saturating(std::uint64_t a, std::uint64_t b) noexcept { return a > b ? a - b : 0; }
+std::uint64_t sub_saturating(std::uint64_t a, std::uint64_t b) noexcept
+{
+    return a > b ? a - b : 0;
+}
 
 /// Whether it could fit if every holder released.
 std::optional<budget_dimension> never_fits(const budget_node& n, const budget_amount& amount) noexcept
@@ -217,8 +220,7 @@ void answer_waiters(budget_tree& tree, answered_waiters& out) noexcept
         tree.scratch.clear();
         for (budget_node* n = tree.first_short; n; n = n->next_short)
             if (n->above == 0) tree.scratch.push_back({n->line.front()->ticket, n});
-        if (tree.scratch.size() > 1)
-            std::sort(tree.scratch.begin(), tree.scratch.end(), [](const auto& a, const auto& b) { return a.ticket < b.ticket; });
+        if (tree.scratch.size() > 1) std::sort(tree.scratch.begin(), tree.scratch.end(), [](const auto& a, const auto& b) { return a.ticket < b.ticket; });
         for (const budget_tree::candidate& c : tree.scratch) {
             budget_waiter& w = *c.node->line.front();
             step_out(w);  // it must not stand in its own way

@@ -75,8 +75,7 @@ struct budget_waiter final : context_watcher {
     enum class stage : std::uint8_t { waiting, answered, cancelled };
     budget_waiter(reserve_handler h, any_io_executor ex, std::shared_ptr<budget_node> l, const budget_amount& a)
         : context_watcher(ex), handler(std::move(h)), executor(std::move(ex)), leaf(std::move(l)), amount(a)
-    {
-    }
+    {}
     /// Leaves the line and is gone.
     void context_ends() noexcept override;
 
@@ -86,8 +85,8 @@ struct budget_waiter final : context_watcher {
     budget_amount amount;
     admission answer;
     std::uint64_t ticket = 0;
-    stage at_stage = stage::waiting;   // under the mutex
-    budget_node* where = nullptr;      // the node whose line it stands in
+    stage at_stage = stage::waiting;  // under the mutex
+    budget_node* where = nullptr;     // the node whose line it stands in
     budget_waiter* prev = nullptr;
     budget_waiter* next = nullptr;
 };

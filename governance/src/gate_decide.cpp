@@ -16,18 +16,24 @@ struct outcome {
     bool last_line = true;            // a `gate` line follows
 };
 
-outcome denied(const evaluation& e, severity s, std::string reason) { return {decision(outcome_kind::deny, s, e.found.rule, std::move(reason))}; }
+outcome denied(const evaluation& e, severity s, std::string reason)
+{
+    return {decision(outcome_kind::deny, s, e.found.rule, std::move(reason))};
+}
 
-outcome allowed(std::string reason) { return {decision(outcome_kind::allow, severity::action, "humanChannel.allow", std::move(reason))}; }
+outcome allowed(std::string reason)
+{
+    return {decision(outcome_kind::allow, severity::action, "humanChannel.allow", std::move(reason))};
+}
 
 const char* verdict_name(human_verdict v) noexcept
 {
     switch (v) {
-        case human_verdict::allow: return "allow";
-        case human_verdict::deny: return "deny";
-        case human_verdict::topup: return "topup";
-        case human_verdict::terminate: return "terminate";
-        default: return "";
+    case human_verdict::allow: return "allow";
+    case human_verdict::deny: return "deny";
+    case human_verdict::topup: return "topup";
+    case human_verdict::terminate: return "terminate";
+    default: return "";
     }
 }
 
@@ -61,17 +67,21 @@ outcome take_reply(run_gate::impl& gate, check_work& work, const evaluation& e, 
     human_answer& a = reply.answer;
     const bool unknown = a.verdict > human_verdict::none;
     const std::string word = a.verdict == human_verdict::other ? a.word : std::to_string(static_cast<int>(a.verdict));
-    gate.approval_line(*work.pending, aid, subject, unknown ? json(word) : a.verdict == human_verdict::none ? json() : json(verdict_name(a.verdict)), a.reason, a.new_cap);
+    gate.approval_line(*work.pending, aid, subject,
+                       unknown                                ? json(word)
+                           : a.verdict == human_verdict::none ? json()
+                                                              : json(verdict_name(a.verdict)),
+                       a.reason, a.new_cap);
     const severity as_asked = e.halts ? severity::halt : severity::action;
     switch (a.verdict) {
-        case human_verdict::allow: return allowed(std::move(a.reason));
-        case human_verdict::deny: return denied(e, as_asked, a.reason.empty() ? "human denied" : std::move(a.reason));
-        case human_verdict::none: return denied(e, as_asked, "humanChannel returned nothing");
-        case human_verdict::topup: return top_up(gate, work, e, a, aid, topups);
-        case human_verdict::terminate:
-            gate.terminate(*work.pending, a.reason);
-            return {decision(outcome_kind::deny, severity::halt, "gate.terminated", a.reason.empty() ? "the gate was terminated" : std::move(a.reason))};
-        default: return denied(e, severity::halt, "humanChannel returned unknown decision: " + word);
+    case human_verdict::allow: return allowed(std::move(a.reason));
+    case human_verdict::deny: return denied(e, as_asked, a.reason.empty() ? "human denied" : std::move(a.reason));
+    case human_verdict::none: return denied(e, as_asked, "humanChannel returned nothing");
+    case human_verdict::topup: return top_up(gate, work, e, a, aid, topups);
+    case human_verdict::terminate:
+        gate.terminate(*work.pending, a.reason);
+        return {decision(outcome_kind::deny, severity::halt, "gate.terminated", a.reason.empty() ? "the gate was terminated" : std::move(a.reason))};
+    default: return denied(e, severity::halt, "humanChannel returned unknown decision: " + word);
     }
 }
 
@@ -116,7 +126,8 @@ awaitable<decision> decide(run_gate::impl& gate, check_work& work)
         }
         if (e.found.kind != finding_kind::ask) {
             const bool yes = e.found.kind == finding_kind::allow;
-            decision d(yes ? outcome_kind::allow : outcome_kind::deny, e.halts ? severity::halt : severity::action, std::move(e.found.rule), std::move(e.found.reason));
+            decision d(yes ? outcome_kind::allow : outcome_kind::deny, e.halts ? severity::halt : severity::action, std::move(e.found.rule),
+                       std::move(e.found.reason));
             d.aid = aid;
             gate.gate_line(*work.pending, subject, d);
             co_return d;

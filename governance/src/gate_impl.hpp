@@ -58,10 +58,12 @@ struct run_gate::impl {
     // gate_lines.cpp: what is written
     bool audited() const noexcept { return static_cast<bool>(options.audit); }
     json line(std::string_view phase, std::string_view aid);
-    void gate_line(governance_detail::lines& out, std::string_view aid, const json& action, std::string_view decision, severity s, std::string_view rule, std::string_view reason);
+    void gate_line(governance_detail::lines& out, std::string_view aid, const json& action, std::string_view decision, severity s, std::string_view rule,
+                   std::string_view reason);
     void gate_line(governance_detail::lines& out, const json& action, const decision& d);
     void halt_line(governance_detail::lines& out, std::string_view aid, const governance_detail::evaluation& e, bool has_channel);
-    void approval_line(governance_detail::lines& out, std::string_view aid, const json& action, json decision, std::string_view reason, std::optional<double> new_cap);
+    void approval_line(governance_detail::lines& out, std::string_view aid, const json& action, json decision, std::string_view reason,
+                       std::optional<double> new_cap);
     void topup_line(governance_detail::lines& out, std::string_view aid, std::string_view dimension, std::optional<double> old_cap, double new_cap);
     bool terminate(governance_detail::lines& out, std::string_view reason);
     void record(governance_detail::lines& out, const action& a, const json& result, std::string_view aid);
@@ -77,9 +79,9 @@ class check_work {
 public:
     check_work(action a, lines* out) : subject(std::move(a)), pending(out) {}
     action subject;
-    lines* pending;                             // outlives the check; flushed before every wait
+    lines* pending;  // outlives the check; flushed before every wait
     unrecorded admitted;
-    std::optional<budget_amount> worst_case;    // a model attempt
+    std::optional<budget_amount> worst_case;  // a model attempt
     reservation held;
 };
 

@@ -10,8 +10,14 @@ namespace gd = governance_detail;
 
 namespace {
 
-json or_null(std::string_view text) { return text.empty() ? json() : json(text); }
-constexpr std::string_view severity_name(severity s) noexcept { return s == severity::halt ? "halt" : "action"; }
+json or_null(std::string_view text)
+{
+    return text.empty() ? json() : json(text);
+}
+constexpr std::string_view severity_name(severity s) noexcept
+{
+    return s == severity::halt ? "halt" : "action";
+}
 
 /// `tokens` as spec/governance.md §5.1 counts them: finite, positive.
 std::uint64_t counted(const json& v)
@@ -74,7 +80,8 @@ void run_gate::impl::halt_line(gd::lines& out, std::string_view aid, const gd::e
     out.push_back(std::move(l));
 }
 
-void run_gate::impl::approval_line(gd::lines& out, std::string_view aid, const json& action, json decision, std::string_view reason, std::optional<double> new_cap)
+void run_gate::impl::approval_line(gd::lines& out, std::string_view aid, const json& action, json decision, std::string_view reason,
+                                   std::optional<double> new_cap)
 {
     if (!audited()) return;
     json l = line("approval", aid);
@@ -158,8 +165,7 @@ void run_gate::impl::budget_warnings(gd::lines& out, std::string_view aid)
         out.push_back(std::move(l));
     };
     if (now.caps.cost) warn("costUsd", warned_from.cost.to_double(), now.spent.cost.to_double(), now.caps.cost->to_double());
-    if (now.caps.tokens)
-        warn("tokens", static_cast<double>(warned_from.tokens), static_cast<double>(now.spent.tokens), static_cast<double>(*now.caps.tokens));
+    if (now.caps.tokens) warn("tokens", static_cast<double>(warned_from.tokens), static_cast<double>(now.spent.tokens), static_cast<double>(*now.caps.tokens));
     warned_from = now.spent;
 }
 

@@ -66,11 +66,20 @@ gate_policy gate_policy::channel_timeout(std::chrono::nanoseconds limit) const
     return changed(*this, [&](impl& p) { p.channel_timeout = limit; });
 }
 
-budget_caps gate_policy::budget() const { return impl_->caps; }
+budget_caps gate_policy::budget() const
+{
+    return impl_->caps;
+}
 
-std::chrono::nanoseconds gate_policy::channel_timeout() const noexcept { return impl_->channel_timeout; }
+std::chrono::nanoseconds gate_policy::channel_timeout() const noexcept
+{
+    return impl_->channel_timeout;
+}
 
-const std::string& gate_policy::run_id() const noexcept { return impl_->run_id; }
+const std::string& gate_policy::run_id() const noexcept
+{
+    return impl_->run_id;
+}
 
 bool gate_policy::has_rules() const noexcept
 {
@@ -81,9 +90,9 @@ bool gate_policy::has_rules() const noexcept
 audit_log gate_policy::open_audit(clock_ptr clock) const
 {
     switch (impl_->audit) {
-        case impl::audit_target::memory: return audit_log::in_memory(std::move(clock));
-        case impl::audit_target::file: return audit_log::file(impl_->audit_path, std::move(clock));
-        case impl::audit_target::unset: break;
+    case impl::audit_target::memory: return audit_log::in_memory(std::move(clock));
+    case impl::audit_target::file: return audit_log::file(impl_->audit_path, std::move(clock));
+    case impl::audit_target::unset: break;
     }
     return {};
 }

@@ -8,7 +8,10 @@ namespace gd = governance_detail;
 
 namespace {
 
-constexpr std::string_view dimension_name(budget_dimension d) noexcept { return d == budget_dimension::cost ? "costUsd" : "tokens"; }
+constexpr std::string_view dimension_name(budget_dimension d) noexcept
+{
+    return d == budget_dimension::cost ? "costUsd" : "tokens";
+}
 
 gd::evaluation halt(std::string rule, std::string reason)
 {
@@ -38,8 +41,9 @@ gd::evaluation run_gate::impl::money_halt(const admission& refusal) const
     const budget_dimension d = *refusal.refused;
     const budget_amount cap(refusal.caps.cost.value_or(usd()), refusal.caps.tokens.value_or(0));
     const bool used_up = d == budget_dimension::cost ? refusal.spent.cost >= cap.cost : refusal.spent.tokens >= cap.tokens;
-    gd::evaluation e = halt(std::string(budget_rule(d)), amount_text(d, refusal.spent) + " of " + amount_text(d, cap) + " spent in budget \"" + refusal.budget_name + '"' +
-                                                             (used_up ? "" : ", too little is left for the next attempt"));
+    gd::evaluation e = halt(std::string(budget_rule(d)),
+                            amount_text(d, refusal.spent) + " of " + amount_text(d, cap) + " spent in budget \"" + refusal.budget_name + '"' +
+                                (used_up ? "" : ", too little is left for the next attempt"));
     e.dimension = d;
     e.short_budget = refusal.refused_by();
     e.spent = d == budget_dimension::cost ? json(refusal.spent.cost.to_double()) : json(refusal.spent.tokens);
@@ -99,16 +103,18 @@ json run_gate::impl::halt_context() const
     const auto elapsed = first_line ? std::chrono::duration_cast<std::chrono::milliseconds>(*last_line - *first_line).count() : 0;
     return json::object()
         .set("spent", json::object().set("costUsd", spent.to_double()).set("tokens", tokens))
-        .set("cap", json::object()
-                        .set("costUsd", nearest.cost ? json(nearest.cost->to_double()) : json())
-                        .set("tokens", nearest.tokens ? json(*nearest.tokens) : json()))
+        .set("cap",
+             json::object()
+                 .set("costUsd", nearest.cost ? json(nearest.cost->to_double()) : json())
+                 .set("tokens", nearest.tokens ? json(*nearest.tokens) : json()))
         .set("turns", turns)
         .set("maxTurns", rules().max_turns ? json(*rules().max_turns) : json())
         .set("timeElapsedMs", elapsed)
-        .set("spendRate", json::object()
-                              .set("avgPerTurn", turns ? spent.to_double() / static_cast<double>(turns) : 0.0)
-                              .set("last5Avg", n ? recent_sum / static_cast<double>(n) : 0.0)
-                              .set("last5", std::move(recent)));
+        .set("spendRate",
+             json::object()
+                 .set("avgPerTurn", turns ? spent.to_double() / static_cast<double>(turns) : 0.0)
+                 .set("last5Avg", n ? recent_sum / static_cast<double>(n) : 0.0)
+                 .set("last5", std::move(recent)));
 }
 
 }  // namespace reagent::inline v0

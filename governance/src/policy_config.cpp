@@ -14,7 +14,10 @@ namespace {
 
 using policy_impl = gate_policy::impl;
 
-[[noreturn]] void fail(const std::string& where, std::string_view what) { throw config_error(where + ": " + std::string(what)); }
+[[noreturn]] void fail(const std::string& where, std::string_view what)
+{
+    throw config_error(where + ": " + std::string(what));
+}
 
 struct reader {
     policy_impl& out;

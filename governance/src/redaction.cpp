@@ -6,11 +6,26 @@
 namespace reagent::inline v0 {
 namespace {
 
-bool alnum(char c) noexcept { return is_digit(c) || (to_lower(c) >= 'a' && to_lower(c) <= 'z'); }
-bool blank(char c) noexcept { return c == ' ' || (c >= '\t' && c <= '\r'); }
-bool token_char(char c) noexcept { return alnum(c) || c == '.' || c == '_' || c == '-' || c == '+' || c == '/' || c == '='; }
-bool word_or_dash(char c) noexcept { return alnum(c) || c == '_' || c == '-'; }
-bool userinfo_char(char c) noexcept { return static_cast<unsigned char>(c) > 0x20 && c != '/' && c != '?' && c != '#' && c != '"' && c != '\'' && c != '\\'; }
+bool alnum(char c) noexcept
+{
+    return is_digit(c) || (to_lower(c) >= 'a' && to_lower(c) <= 'z');
+}
+bool blank(char c) noexcept
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+bool token_char(char c) noexcept
+{
+    return alnum(c) || c == '.' || c == '_' || c == '-' || c == '+' || c == '/' || c == '=';
+}
+bool word_or_dash(char c) noexcept
+{
+    return alnum(c) || c == '_' || c == '-';
+}
+bool userinfo_char(char c) noexcept
+{
+    return static_cast<unsigned char>(c) > 0x20 && c != '/' && c != '?' && c != '#' && c != '"' && c != '\'' && c != '\\';
+}
 
 std::size_t run_of(std::string_view s, std::size_t from, bool (*in)(char) noexcept) noexcept
 {
@@ -72,8 +87,8 @@ bool redactor::secret_key(std::string_view key) const noexcept
 {
     const auto same = [](std::string_view a, std::string_view b) { return a.size() == b.size() && starts_but_case(a, b); };
     return std::any_of(exact_.begin(), exact_.end(), [&](const std::string& k) { return same(key, k); }) ||
-           std::any_of(suffixes_.begin(), suffixes_.end(),
-                       [&](const std::string& k) { return key.size() >= k.size() && starts_but_case(key.substr(key.size() - k.size()), k); });
+        std::any_of(suffixes_.begin(), suffixes_.end(),
+                    [&](const std::string& k) { return key.size() >= k.size() && starts_but_case(key.substr(key.size() - k.size()), k); });
 }
 
 std::string redactor::text(std::string_view s) const
@@ -86,7 +101,8 @@ std::string redactor::text(std::string_view s) const
         if (!n) n = sk_length(rest);
         if (n) {
             std::string prefix(rest.substr(0, 4));
-            std::replace_if(prefix.begin(), prefix.end(), [](char c) { return c == '\\' || c == '"'; }, '_');
+            std::replace_if(
+                prefix.begin(), prefix.end(), [](char c) { return c == '\\' || c == '"'; }, '_');
             out.append("[REDACTED:pattern=").append(prefix).append("...]");
             i += n;
         } else if (rest.starts_with("://")) {
@@ -108,26 +124,26 @@ std::string redactor::text(std::string_view s) const
 void redactor::walk(json& value, int depth) const
 {
     switch (value.type()) {
-        case json::kind::string:
-            if (may_hold_secret(value.as_string())) value = json(text(value.as_string()));
+    case json::kind::string:
+        if (may_hold_secret(value.as_string())) value = json(text(value.as_string()));
+        return;
+    case json::kind::array:
+        if (depth >= max_depth) value = json("[REDACTED:depth]");
+        else
+            for (json& e : value.as_array()) walk(e, depth + 1);
+        return;
+    case json::kind::object:
+        if (depth >= max_depth) {
+            value = json("[REDACTED:depth]");
             return;
-        case json::kind::array:
-            if (depth >= max_depth) value = json("[REDACTED:depth]");
-            else
-                for (json& e : value.as_array()) walk(e, depth + 1);
-            return;
-        case json::kind::object:
-            if (depth >= max_depth) {
-                value = json("[REDACTED:depth]");
-                return;
-            }
-            for (auto& [key, member] : value.as_object()) {
-                if (secret_key(key)) member = json("[REDACTED:key=" + key + ']');
-                else walk(member, depth + 1);
-                if (may_hold_secret(key)) key = text(key);
-            }
-            return;
-        default: return;
+        }
+        for (auto& [key, member] : value.as_object()) {
+            if (secret_key(key)) member = json("[REDACTED:key=" + key + ']');
+            else walk(member, depth + 1);
+            if (may_hold_secret(key)) key = text(key);
+        }
+        return;
+    default: return;
     }
 }
 

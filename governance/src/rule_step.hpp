@@ -23,8 +23,8 @@ struct finding {
 struct rule_subject {
     const json& value;
     std::string_view type;
-    std::string_view tool;          // empty when absent
-    bool tool_unusable = false;     // present, but not a non-empty string
+    std::string_view tool;       // empty when absent
+    bool tool_unusable = false;  // present, but not a non-empty string
     std::string_view identity() const noexcept { return tool.empty() ? type : tool; }
 };
 

@@ -33,16 +33,30 @@ const std::string& run_gate::impl::run_id()
 
 run_gate::run_gate(gate_policy policy, class budget money, gate_options options)
     : impl_(std::make_unique<impl>(std::move(policy), std::move(money), std::move(options)))
-{
-}
+{}
 run_gate::~run_gate() = default;
 run_gate::run_gate(run_gate&&) noexcept = default;
 
-bool run_gate::open() const noexcept { return impl_->is_open; }
-bool run_gate::terminated() const noexcept { return impl_->is_terminated; }
-const class budget& run_gate::money() const noexcept { return impl_->money; }
-json run_gate::halt_context() const { return impl_->halt_context(); }
-const std::string& run_gate::run_id() const { return impl_->run_id(); }
+bool run_gate::open() const noexcept
+{
+    return impl_->is_open;
+}
+bool run_gate::terminated() const noexcept
+{
+    return impl_->is_terminated;
+}
+const class budget& run_gate::money() const noexcept
+{
+    return impl_->money;
+}
+json run_gate::halt_context() const
+{
+    return impl_->halt_context();
+}
+const std::string& run_gate::run_id() const
+{
+    return impl_->run_id();
+}
 
 namespace {
 
@@ -103,9 +117,18 @@ awaitable<reservation> admit_one(run_gate::impl& gate, action a, budget_amount w
 
 }  // namespace
 
-awaitable<decision> run_gate::check(action a) { return check_one(*impl_, std::move(a)); }
-awaitable<std::vector<decision>> run_gate::check_batch(std::vector<action> batch) { return check_all(*impl_, std::move(batch)); }
-awaitable<reservation> run_gate::admit(action a, budget_amount worst_case) { return admit_one(*impl_, std::move(a), worst_case); }
+awaitable<decision> run_gate::check(action a)
+{
+    return check_one(*impl_, std::move(a));
+}
+awaitable<std::vector<decision>> run_gate::check_batch(std::vector<action> batch)
+{
+    return check_all(*impl_, std::move(batch));
+}
+awaitable<reservation> run_gate::admit(action a, budget_amount worst_case)
+{
+    return admit_one(*impl_, std::move(a), worst_case);
+}
 
 void run_gate::record(const action& a, const json& result, std::string_view aid)
 {

@@ -15,7 +15,10 @@ std::string quoted(std::string_view name)
     return out;
 }
 
-finding invalid_tool() { return {finding_kind::deny, "tools.invalidTool", "`tool` must be a non-empty string"}; }
+finding invalid_tool()
+{
+    return {finding_kind::deny, "tools.invalidTool", "`tool` must be a non-empty string"};
+}
 
 /// Matches type or tool: naming a tool can only widen a denial.
 class denylist_step final : public rule_step {
@@ -53,7 +56,13 @@ private:
 
 }  // namespace
 
-std::shared_ptr<const rule_step> tool_denylist(std::vector<std::string> globs) { return std::make_shared<denylist_step>(std::move(globs)); }
-std::shared_ptr<const rule_step> tool_allowlist(std::vector<std::string> globs) { return std::make_shared<allowlist_step>(std::move(globs)); }
+std::shared_ptr<const rule_step> tool_denylist(std::vector<std::string> globs)
+{
+    return std::make_shared<denylist_step>(std::move(globs));
+}
+std::shared_ptr<const rule_step> tool_allowlist(std::vector<std::string> globs)
+{
+    return std::make_shared<allowlist_step>(std::move(globs));
+}
 
 }  // namespace reagent::inline v0::governance_detail

@@ -126,17 +126,16 @@ void ares_lookup::impl::wait_for(int fd, watched& w)
     using base = asio::posix::descriptor_base;
     const auto wait = [&](base::wait_type type, bool watched::*pending, bool writing) {
         w.*pending = true;
-        w.descriptor.async_wait(
-            type, [weak = weak_from_this(), owner = std::weak_ptr<watched>(sockets.at(fd)), pending, writing, fd](const error_code& ec) {
-                const auto self = weak.lock();
-                const auto socket = owner.lock();
-                if (!self || !socket) return;
-                (*socket).*pending = false;
-                if (ec) return;
-                self->process(writing ? ARES_SOCKET_BAD : fd, writing ? fd : ARES_SOCKET_BAD);
-                const auto still = self->sockets.find(fd);
-                if (still != self->sockets.end() && still->second == socket) self->wait_for(fd, *socket);
-            });
+        w.descriptor.async_wait(type, [weak = weak_from_this(), owner = std::weak_ptr<watched>(sockets.at(fd)), pending, writing, fd](const error_code& ec) {
+            const auto self = weak.lock();
+            const auto socket = owner.lock();
+            if (!self || !socket) return;
+            (*socket).*pending = false;
+            if (ec) return;
+            self->process(writing ? ARES_SOCKET_BAD : fd, writing ? fd : ARES_SOCKET_BAD);
+            const auto still = self->sockets.find(fd);
+            if (still != self->sockets.end() && still->second == socket) self->wait_for(fd, *socket);
+        });
     };
     if (w.read && !w.reading) wait(base::wait_read, &watched::reading, false);
     if (w.write && !w.writing) wait(base::wait_write, &watched::writing, true);

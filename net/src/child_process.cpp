@@ -65,10 +65,7 @@ struct child_process::impl : std::enable_shared_from_this<impl> {
     enum class read_end { data, end, not_yet };
 
     impl(any_io_executor e, process_options&& o)
-        : ex(std::move(e)),
-          options(std::move(o)),
-          leftovers(net_detail::process_leftovers::of(ex)),
-          time(options.clock ? options.clock : clock::system())
+        : ex(std::move(e)), options(std::move(o)), leftovers(net_detail::process_leftovers::of(ex)), time(options.clock ? options.clock : clock::system())
     {
         leftovers.sweep();
     }

@@ -63,8 +63,7 @@ void fail(race_state::attempt& a, dial_race& race, connect_outcome& out, const e
 }
 
 // Starts those whose turn it is; true when one of them is connected at once.
-bool start_due(const std::shared_ptr<race_state>& state, any_io_executor ex, deadline_queue& times, dial_race& race, std::uint16_t port,
-               connect_outcome& out)
+bool start_due(const std::shared_ptr<race_state>& state, any_io_executor ex, deadline_queue& times, dial_race& race, std::uint16_t port, connect_outcome& out)
 {
     while (const ip_address* to = race.next(times.now())) {
         const std::size_t index = state->attempts.size();
@@ -103,8 +102,7 @@ bool take_answers(race_state& state, dial_race& race, connect_outcome& out)
 
 }  // namespace
 
-awaitable<connect_outcome> connect_first(any_io_executor ex, deadline_queue& times, std::vector<ip_address> candidates, std::uint16_t port,
-                                         dial_stop& stop)
+awaitable<connect_outcome> connect_first(any_io_executor ex, deadline_queue& times, std::vector<ip_address> candidates, std::uint16_t port, dial_stop& stop)
 {
     connect_outcome out;
     dial_race race(candidates);

@@ -20,8 +20,7 @@ public:
 };
 
 /// Connects to the first of `candidates` that answers, by the rules of `dial_race`. The losers are closed. Throws for `stop` and cancellation only.
-awaitable<connect_outcome> connect_first(any_io_executor ex, deadline_queue& times, std::vector<ip_address> candidates, std::uint16_t port,
-                                         dial_stop& stop);
+awaitable<connect_outcome> connect_first(any_io_executor ex, deadline_queue& times, std::vector<ip_address> candidates, std::uint16_t port, dial_stop& stop);
 /// Connects to a Unix-domain socket; where its backlog is full, again and again.
 awaitable<connect_outcome> connect_unix(any_io_executor ex, deadline_queue& times, std::string path, dial_stop& stop);
 

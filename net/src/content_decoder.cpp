@@ -156,7 +156,10 @@ boost::system::result<content_decoder> content_decoder::make(std::string_view va
     return made;
 }
 
-bool content_decoder::identity() const noexcept { return !impl_; }
+bool content_decoder::identity() const noexcept
+{
+    return !impl_;
+}
 
 boost::system::result<void> content_decoder::feed(std::string_view bytes, std::string& out, std::uint64_t max_out)
 {

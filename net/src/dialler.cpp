@@ -60,8 +60,7 @@ void judge_answer(const response_reader& reader, bool more_behind, const dial_ta
 {
     if (reader.failed()) refuse(target, "answered CONNECT with what is not HTTP: " + std::string(reader.failure_text()), false);
     const unsigned status = reader.head().status;
-    if (status == 407)
-        refuse(target, target.via.authorization().empty() ? "asks for credentials (407)" : "does not take the credentials (407)", false);
+    if (status == 407) refuse(target, target.via.authorization().empty() ? "asks for credentials (407)" : "does not take the credentials (407)", false);
     if (status < 200 || status > 299) refuse(target, "answered CONNECT with status " + std::to_string(status), status >= 500);
     // The server behind it speaks second; bytes in front of it are somebody else's.
     if (more_behind) refuse(target, "sent bytes behind its answer to CONNECT", false);

@@ -315,13 +315,14 @@ void wire_layer::consent()
     constexpr std::string_view field = "Sec-WebSocket-Key: ";
     const std::size_t at = request_.find(field) + field.size();
     answer_ = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: upgrade\r\nSec-WebSocket-Accept: " +
-              websocket_accept(std::string_view(request_).substr(at, request_.find("\r\n", at) - at)) + "\r\n\r\n";
+        websocket_accept(std::string_view(request_).substr(at, request_.find("\r\n", at) - at)) + "\r\n\r\n";
     request_ = std::string();
 }
 
 }  // namespace
 
-std::shared_ptr<frame_stream> make_frame_stream(any_io_executor ex, std::unique_ptr<transport> wire, std::string behind, std::size_t message_max, frame_owner& owner)
+std::shared_ptr<frame_stream> make_frame_stream(any_io_executor ex, std::unique_ptr<transport> wire, std::string behind, std::size_t message_max,
+                                                frame_owner& owner)
 {
     const auto made = std::make_shared<core>(std::move(ex), std::move(wire), std::move(behind), owner);
     made->open(message_max);

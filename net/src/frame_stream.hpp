@@ -59,6 +59,7 @@ public:
 };
 
 /// `behind`: bytes that came after the handshake. `owner` lives until `drop`.
-std::shared_ptr<frame_stream> make_frame_stream(any_io_executor ex, std::unique_ptr<transport> wire, std::string behind, std::size_t message_max, frame_owner& owner);
+std::shared_ptr<frame_stream> make_frame_stream(any_io_executor ex, std::unique_ptr<transport> wire, std::string behind, std::size_t message_max,
+                                                frame_owner& owner);
 
 }  // namespace reagent::inline v0::net_detail

@@ -27,11 +27,15 @@ net_detail::pool_limits pool_limits_of(const http_client_options& o)
 }  // namespace
 
 http_client::impl::impl(any_io_executor ex, http_client_options o)
-    : executor(std::move(ex)), options(std::move(o)), time(options.clock ? options.clock : clock::system()),
-      deadlines(executor, time), dials(executor, options, time, deadlines), routes(1), pool(pool_limits_of(options)),
+    : executor(std::move(ex)),
+      options(std::move(o)),
+      time(options.clock ? options.clock : clock::system()),
+      deadlines(executor, time),
+      dials(executor, options, time, deadlines),
+      routes(1),
+      pool(pool_limits_of(options)),
       scratch(std::make_unique<char[]>(scratch_size + padding))
-{
-}
+{}
 
 http_client::impl::~impl() = default;
 
@@ -165,7 +169,10 @@ awaitable<http_exchange> http_client::open(http_request request, bool* request_l
     return open_exchange(std::make_unique<http_exchange::impl>(impl_, std::move(request)), request_left);
 }
 
-void http_client::close_idle() noexcept { impl_->pool.close_idle(); }
+void http_client::close_idle() noexcept
+{
+    impl_->pool.close_idle();
+}
 
 http_client_stats http_client::stats() const noexcept
 {
@@ -178,7 +185,13 @@ http_client_stats http_client::stats() const noexcept
     return s;
 }
 
-any_io_executor http_client::get_executor() const noexcept { return impl_->executor; }
-const clock_ptr& http_client::clock() const noexcept { return impl_->time; }
+any_io_executor http_client::get_executor() const noexcept
+{
+    return impl_->executor;
+}
+const clock_ptr& http_client::clock() const noexcept
+{
+    return impl_->time;
+}
 
 }  // namespace reagent::inline v0

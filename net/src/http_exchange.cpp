@@ -31,8 +31,7 @@ std::size_t head_limit(const http_limits& limits) noexcept
 
 http_exchange::impl::impl(std::shared_ptr<http_client::impl> c, http_request r)
     : client(std::move(c)), request(std::move(r)), reader(head_limit(request.limits), request.method == "HEAD")
-{
-}
+{}
 
 http_exchange::impl::~impl()
 {
@@ -48,7 +47,10 @@ void http_exchange::impl::abandon() noexcept
     release(phase == phase_kind::none || phase == phase_kind::pool);
 }
 
-std::string http_exchange::impl::label() const { return "[http] " + request.method + " " + request.target.redacted(); }
+std::string http_exchange::impl::label() const
+{
+    return "[http] " + request.method + " " + request.target.redacted();
+}
 
 void http_exchange::impl::fail(errc what, std::string_view text, error_code cause)
 {
@@ -235,7 +237,10 @@ http_exchange::http_exchange(http_exchange&&) noexcept = default;
 http_exchange& http_exchange::operator=(http_exchange&&) noexcept = default;
 http_exchange::~http_exchange() = default;
 
-const http_head& http_exchange::head() const noexcept { return impl_->reader.head(); }
+const http_head& http_exchange::head() const noexcept
+{
+    return impl_->reader.head();
+}
 const http_fields& http_exchange::trailers() const noexcept
 {
     static const http_fields none;
@@ -243,10 +248,19 @@ const http_fields& http_exchange::trailers() const noexcept
     return found ? *found : none;
 }
 
-std::chrono::nanoseconds http_exchange::connect_time() const noexcept { return impl_->connect_time; }
-std::chrono::nanoseconds http_exchange::first_byte_time() const noexcept { return impl_->first_byte_time; }
+std::chrono::nanoseconds http_exchange::connect_time() const noexcept
+{
+    return impl_->connect_time;
+}
+std::chrono::nanoseconds http_exchange::first_byte_time() const noexcept
+{
+    return impl_->first_byte_time;
+}
 
-bool http_exchange::try_read_some(std::span<const char>& bytes) { return impl_->take(bytes); }
+bool http_exchange::try_read_some(std::span<const char>& bytes)
+{
+    return impl_->take(bytes);
+}
 
 body_end http_exchange::ended() const noexcept
 {

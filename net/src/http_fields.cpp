@@ -2,9 +2,7 @@
 #include <reagent/net/http_types.hpp>
 
 namespace reagent::inline v0 {
-namespace {
-
-}  // namespace
+namespace {}  // namespace
 
 void http_fields::add(std::string_view name, std::string_view value)
 {

@@ -47,7 +47,9 @@ json_rpc_peer::impl::pending::pending(impl& p, rpc_call& request)
       id(request.id != 0 ? request.id : ++p.last_id),
       method(request.method),
       timeout(request.timeout == duration::min() ? p.options.call_timeout : request.timeout),
-      max_total(request.max_total > duration::zero() ? request.max_total : timeout > duration::max() / 10 ? duration::max() : 10 * timeout),
+      max_total(request.max_total > duration::zero() ? request.max_total
+                    : timeout > duration::max() / 10 ? duration::max()
+                                                     : 10 * timeout),
       started(p.time->now()),
       moved(started),
       cancellable(request.cancellable),
@@ -83,8 +85,7 @@ void json_rpc_peer::impl::spawn(const std::shared_ptr<task>& t, awaitable<void> 
 {
     tasks.push_back(t);
     // The handler keeps us alive: a frame that did would destroy us from inside a task that is still listed.
-    asio::co_spawn(ex, std::move(work),
-                   asio::bind_cancellation_slot(t->stop.slot(), [self = shared_from_this(), t](const std::exception_ptr& failure) {
+    asio::co_spawn(ex, std::move(work), asio::bind_cancellation_slot(t->stop.slot(), [self = shared_from_this(), t](const std::exception_ptr& failure) {
                        if (failure && !is_cancellation(failure)) self->options.log(log_level::error, "[rpc] " + message_of(failure));
                        self->left(t);
                    }));
@@ -274,8 +275,7 @@ void json_rpc_peer::impl::take_request(rpc_message m)
     spawn(t, serve(shared_from_this(), t, found->second, std::move(m.params), std::move(m.method)));
 }
 
-awaitable<void> json_rpc_peer::impl::serve(std::shared_ptr<impl> self, std::shared_ptr<task> t, request_handler handler, json params,
-                                           std::string method)
+awaitable<void> json_rpc_peer::impl::serve(std::shared_ptr<impl> self, std::shared_ptr<task> t, request_handler handler, json params, std::string method)
 {
     std::string text;
     try {
@@ -286,8 +286,7 @@ awaitable<void> json_rpc_peer::impl::serve(std::shared_ptr<impl> self, std::shar
         text = rpc_error_text(t->id, fault.reply());
     } catch (...) {
         // The words stay here: what an exception of the host says is not for the peer.
-        if (!t->aborted)
-            self->options.log(log_level::error, "[rpc] the handler of " + quoted(method) + " failed: " + message_of(std::current_exception()));
+        if (!t->aborted) self->options.log(log_level::error, "[rpc] the handler of " + quoted(method) + " failed: " + message_of(std::current_exception()));
         text = rpc_error_text(t->id, rpc_error(rpc_code::internal_error, "internal error"));
     }
     if (!t->aborted) self->send_answer(std::move(text));

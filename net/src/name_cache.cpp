@@ -21,8 +21,7 @@ name_cache::entry& name_cache::place(const std::string& host, steady_time now)
     if (entries_.size() >= max_ && !entries_.contains(host)) {
         std::erase_if(entries_, [&](const auto& e) { return e.second.until <= now; });
         if (entries_.size() >= max_)
-            entries_.erase(
-                std::min_element(entries_.begin(), entries_.end(), [](const auto& a, const auto& b) { return a.second.used < b.second.used; }));
+            entries_.erase(std::min_element(entries_.begin(), entries_.end(), [](const auto& a, const auto& b) { return a.second.used < b.second.used; }));
     }
     entry& e = entries_[host];
     e = entry();

@@ -19,7 +19,8 @@ void ndjson_body::take(ndjson_item& item, std::vector<json>& values)
     switch (item.kind) {
     case ndjson_kind::value: values.push_back(std::move(item.value)); break;
     case ndjson_kind::not_json:
-        failure_ = std::make_exception_ptr(transport_error(errc::invalid_json, where + " is not JSON: " + untrusted_text(item.text.substr(0, looked_at), shown), false));
+        failure_ = std::make_exception_ptr(
+            transport_error(errc::invalid_json, where + " is not JSON: " + untrusted_text(item.text.substr(0, looked_at), shown), false));
         break;
     case ndjson_kind::too_long: failure_ = std::make_exception_ptr(transport_error(errc::event_too_large, where + " is too long", false)); break;
     }

@@ -26,7 +26,7 @@ pool_origin& pool_index::origin(bool tls, std::string_view host, std::uint16_t p
 bool pool_index::too_old(const pooled& c, steady_time now) const noexcept
 {
     return (limits_.max_total_age > duration::zero() && now - c.born >= limits_.max_total_age) ||
-           (limits_.max_idle_age > duration::zero() && now - c.idle_since >= limits_.max_idle_age);
+        (limits_.max_idle_age > duration::zero() && now - c.idle_since >= limits_.max_idle_age);
 }
 
 // The oldest stand in front; one that is old in all may stand anywhere, and is met when it is taken or swept.

@@ -117,7 +117,10 @@ private:
     };
     struct hash {
         using is_transparent = void;
-        std::size_t operator()(const key_view& k) const noexcept { return std::hash<std::string_view>()(k.host) * 31 + k.port * 2u + k.route * 131u + (k.tls ? 1u : 0u); }
+        std::size_t operator()(const key_view& k) const noexcept
+        {
+            return std::hash<std::string_view>()(k.host) * 31 + k.port * 2u + k.route * 131u + (k.tls ? 1u : 0u);
+        }
         std::size_t operator()(const key& k) const noexcept { return (*this)(key_view{k.host, k.route, k.port, k.tls}); }
     };
     struct equal {

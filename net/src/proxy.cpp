@@ -17,8 +17,7 @@ std::string percent_decoded(std::string_view text)
     std::string out;
     for (std::size_t i = 0; i < text.size(); ++i) {
         unsigned value = 0;
-        if (text[i] == '%' && i + 2 < text.size() &&
-            std::from_chars(text.data() + i + 1, text.data() + i + 3, value, 16).ptr == text.data() + i + 3) {
+        if (text[i] == '%' && i + 2 < text.size() && std::from_chars(text.data() + i + 1, text.data() + i + 3, value, 16).ptr == text.data() + i + 3) {
             out.push_back(static_cast<char>(value));
             i += 2;
         } else {
@@ -104,8 +103,8 @@ http_route http_route::proxy(const url& at)
 
 bool operator==(const http_route& a, const http_route& b) noexcept
 {
-    return a.how_ == b.how_ && a.path_ == b.path_ && a.at_.scheme() == b.at_.scheme() && a.at_.host() == b.at_.host() &&
-        a.at_.port() == b.at_.port() && a.authorization_.reveal() == b.authorization_.reveal();
+    return a.how_ == b.how_ && a.path_ == b.path_ && a.at_.scheme() == b.at_.scheme() && a.at_.host() == b.at_.host() && a.at_.port() == b.at_.port() &&
+        a.authorization_.reveal() == b.authorization_.reveal();
 }
 
 proxy_rules& proxy_rules::http(std::string_view text, std::string_view key)

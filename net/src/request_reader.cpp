@@ -37,8 +37,7 @@ bool begins_a_method(char c) noexcept
 // uri-host [ ":" port ] without user info; a comma would be two hosts in one field.
 bool plain_host(std::string_view value) noexcept
 {
-    return std::all_of(value.begin(), value.end(),
-                       [](char c) { return is_alnum(c) || (c != '\0' && std::strchr("-._~%!$&'()*+;=:[]", c) != nullptr); });
+    return std::all_of(value.begin(), value.end(), [](char c) { return is_alnum(c) || (c != '\0' && std::strchr("-._~%!$&'()*+;=:[]", c) != nullptr); });
 }
 
 // ` HTTP/2.0` and the like: a version, though not ours.
@@ -163,8 +162,7 @@ void request_reader::read_head(const char* data, std::size_t n)
     parser_->put({data, n}, ec);
     const std::string_view line(data, static_cast<std::size_t>(static_cast<const char*>(std::memchr(data, '\r', n)) - data));
     if (ec == http::error::multiple_content_length) return fail(400, "Content-Length fields contradict each other");
-    if (ec == http::error::bad_content_length)
-        return fail(400, transfers_ > 0 ? "both Content-Length and Transfer-Encoding" : "Content-Length is no number");
+    if (ec == http::error::bad_content_length) return fail(400, transfers_ > 0 ? "both Content-Length and Transfer-Encoding" : "Content-Length is no number");
     if (ec == http::error::bad_transfer_encoding)
         return fail(400, lengths_ > 0 ? "both Content-Length and Transfer-Encoding" : "Transfer-Encoding is given twice");
     if (ec == http::error::bad_version && names_a_version(line)) return fail(505, "only HTTP/1.0 and HTTP/1.1 are spoken here");

@@ -18,7 +18,7 @@ struct request_limits {
 struct request_head {
     std::string method, target;  ///< target in origin form: of an absolute one the path and query
     http_fields fields;          ///< with an absolute target Host is its host
-    unsigned minor = 1;  ///< of HTTP/1.x
+    unsigned minor = 1;          ///< of HTTP/1.x
 };
 
 /// One HTTP/1.1 request from bytes, without I/O (RFC 9112). What two readers could take for two different requests is refused, as RFC 9112, section 11.2

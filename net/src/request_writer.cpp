@@ -43,13 +43,27 @@ void check_lines(std::string_view lines)
                 throw validation_error("[http] the header field " + std::string(name.substr(0, 64)) + " holds a control character");
         }
         switch (name.size()) {
-        case 4: if (equal_but_case(name, "host")) throw validation_error("[http] the header field Host is set by the client"); break;
-        case 6: if (equal_but_case(name, "expect")) throw validation_error("[http] the header field Expect is set by the client"); break;
-        case 7: if (equal_but_case(name, "trailer") || equal_but_case(name, "upgrade")) throw validation_error("[http] Trailer and Upgrade are not supported"); break;
-        case 10: if (equal_but_case(name, "connection")) throw validation_error("[http] the header field Connection is set by the client"); break;
-        case 14: if (equal_but_case(name, "content-length")) throw validation_error("[http] the header field Content-Length is set by the client"); break;
-        case 19: if (equal_but_case(name, "proxy-authorization")) throw validation_error("[http] the header field Proxy-Authorization is set by the client"); break;
-        case 17: if (equal_but_case(name, "transfer-encoding")) throw validation_error("[http] the header field Transfer-Encoding is set by the client"); break;
+        case 4:
+            if (equal_but_case(name, "host")) throw validation_error("[http] the header field Host is set by the client");
+            break;
+        case 6:
+            if (equal_but_case(name, "expect")) throw validation_error("[http] the header field Expect is set by the client");
+            break;
+        case 7:
+            if (equal_but_case(name, "trailer") || equal_but_case(name, "upgrade")) throw validation_error("[http] Trailer and Upgrade are not supported");
+            break;
+        case 10:
+            if (equal_but_case(name, "connection")) throw validation_error("[http] the header field Connection is set by the client");
+            break;
+        case 14:
+            if (equal_but_case(name, "content-length")) throw validation_error("[http] the header field Content-Length is set by the client");
+            break;
+        case 19:
+            if (equal_but_case(name, "proxy-authorization")) throw validation_error("[http] the header field Proxy-Authorization is set by the client");
+            break;
+        case 17:
+            if (equal_but_case(name, "transfer-encoding")) throw validation_error("[http] the header field Transfer-Encoding is set by the client");
+            break;
         default: break;
         }
     }

@@ -50,9 +50,7 @@ struct resolver_state {
 class flight : public std::enable_shared_from_this<flight> {
 public:
     flight(std::shared_ptr<resolver_state> s, std::string host)
-        : state_(std::move(s)),
-          host_(std::move(host)),
-          look_up_(state_->ex, state_->options, state_->time, [this](lookup_result r) { landed(std::move(r)); })
+        : state_(std::move(s)), host_(std::move(host)), look_up_(state_->ex, state_->options, state_->time, [this](lookup_result r) { landed(std::move(r)); })
     {
         state_->flights.emplace(host_, this);
         look_up_.start(host_);

@@ -35,12 +35,28 @@ bool plain_chunked(std::string_view value) noexcept
 
 bool may_trail(std::string_view name) noexcept
 {
-    constexpr std::array<std::string_view, 21> kept_to_heads = {
-        "authorization", "cache-control", "connection", "content-encoding", "content-length", "content-range", "content-type", "cookie", "host", "keep-alive", "location",
-        "proxy-authenticate", "proxy-authorization", "retry-after", "set-cookie", "te", "trailer", "transfer-encoding", "upgrade", "vary", "www-authenticate"};
-    return std::none_of(kept_to_heads.begin(), kept_to_heads.end(), [&](std::string_view k) {
-        return equal_but_case(name, k);
-    });
+    constexpr std::array<std::string_view, 21> kept_to_heads = {"authorization",
+                                                                "cache-control",
+                                                                "connection",
+                                                                "content-encoding",
+                                                                "content-length",
+                                                                "content-range",
+                                                                "content-type",
+                                                                "cookie",
+                                                                "host",
+                                                                "keep-alive",
+                                                                "location",
+                                                                "proxy-authenticate",
+                                                                "proxy-authorization",
+                                                                "retry-after",
+                                                                "set-cookie",
+                                                                "te",
+                                                                "trailer",
+                                                                "transfer-encoding",
+                                                                "upgrade",
+                                                                "vary",
+                                                                "www-authenticate"};
+    return std::none_of(kept_to_heads.begin(), kept_to_heads.end(), [&](std::string_view k) { return equal_but_case(name, k); });
 }
 
 // A head with both framings, without its Content-Length lines; empty when there is no Transfer-Encoding in it.
@@ -87,7 +103,10 @@ response_reader::response_reader(std::size_t max_head, bool no_body, bool may_sw
     start();
 }
 
-response_reader::~response_reader() { parser_->~parser(); }
+response_reader::~response_reader()
+{
+    parser_->~parser();
+}
 
 void response_reader::start() noexcept
 {

@@ -21,8 +21,8 @@ constexpr int most_reads = 16;                     // of one connection before a
 
 }  // namespace
 
-server_connection::server_connection(std::shared_ptr<server_state> state, std::unique_ptr<transport> wire, int fd, const ip_address& peer,
-                                     bool has_peer, std::uint64_t number)
+server_connection::server_connection(std::shared_ptr<server_state> state, std::unique_ptr<transport> wire, int fd, const ip_address& peer, bool has_peer,
+                                     std::uint64_t number)
     : state_(std::move(state)), wire_(std::move(wire)), number_(number), peer_(peer), fd_(fd), has_peer_(has_peer)
 {}
 
@@ -50,8 +50,9 @@ void server_connection::shake_hands()
     if (r.status == io_status::would_block) return wait_handshake(r.wanted);
     if (r.status != io_status::ok) {
         ++state_->stats.handshakes_failed;
-        state_->log(log_level::debug, "[http_server] the TLS handshake with " + (has_peer_ ? peer_.to_string() : "a client") + " failed: " +
-                                          (r.error ? r.error.message() : wire_->failure_text()));
+        state_->log(log_level::debug,
+                    "[http_server] the TLS handshake with " + (has_peer_ ? peer_.to_string() : "a client") +
+                        " failed: " + (r.error ? r.error.message() : wire_->failure_text()));
         // The alert says why; a reset must not overtake it.
         start_lingering();
         wait_read(direction::read);
@@ -281,8 +282,7 @@ void server_connection::dispatch()
     request_reader& reader = request_->reader;
     request_head& head = reader.head();
     const http_server_limits& l = state->options.limits;
-    keep_ = reader.keep_alive() && !state->draining && (l.max_requests == 0 || requests_ + 1 < l.max_requests) &&
-        (pipelined_ < l.max_pipelined || in_.empty());
+    keep_ = reader.keep_alive() && !state->draining && (l.max_requests == 0 || requests_ + 1 < l.max_requests) && (pipelined_ < l.max_pipelined || in_.empty());
     head_only_ = head.method == "HEAD";
     http_10_ = head.minor == 0;
     server_request request;

@@ -8,8 +8,7 @@ namespace reagent::inline v0::net_detail {
 std::uint64_t server_rate::key_of(const ip_address& peer) noexcept
 {
     const auto& b = peer.bytes();
-    const bool mapped =
-        !peer.is_v4() && std::all_of(b.begin(), b.begin() + 10, [](std::uint8_t x) { return x == 0; }) && b[10] == 0xff && b[11] == 0xff;
+    const bool mapped = !peer.is_v4() && std::all_of(b.begin(), b.begin() + 10, [](std::uint8_t x) { return x == 0; }) && b[10] == 0xff && b[11] == 0xff;
     std::uint64_t key = 0;
     if (peer.is_v4() || mapped) {
         for (std::size_t i = 12; i < 16; ++i) key = key << 8U | b[i];

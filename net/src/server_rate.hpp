@@ -12,9 +12,7 @@ namespace reagent::inline v0::net_detail {
 /// Requests a second of each peer, as token buckets. No I/O, no clock of its own; memory bounded by the number of peers remembered.
 class server_rate {
 public:
-    server_rate(double per_second, double burst, std::size_t max_peers)
-        : per_second_(per_second), burst_(burst < 1 ? 1 : burst), max_peers_(max_peers)
-    {}
+    server_rate(double per_second, double burst, std::size_t max_peers) : per_second_(per_second), burst_(burst < 1 ? 1 : burst), max_peers_(max_peers) {}
     /// What a peer counts as: an IPv4 address, or the /64 of an IPv6 one, as its owner has all of it. An IPv4 address mapped into IPv6 counts as IPv4.
     static std::uint64_t key_of(const ip_address& peer) noexcept;
     /// Zero when a request may pass, and it counts; else how long until one may.

@@ -18,8 +18,7 @@ namespace {
 void check_field(std::string_view name, std::string_view value)
 {
     const auto token = [](char c) {
-        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-            (c != '\0' && std::strchr("!#$%&'*+-.^_`|~", c) != nullptr);
+        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c != '\0' && std::strchr("!#$%&'*+-.^_`|~", c) != nullptr);
     };
     bool good = !name.empty();
     for (const char c : name) good = good && token(c);
@@ -47,8 +46,7 @@ bool bodiless(unsigned status) noexcept
 
 void check_status(unsigned status)
 {
-    if (status < 200 || status > 599)
-        throw validation_error("[http_server] a response status must be from 200 to 599, not " + std::to_string(status));
+    if (status < 200 || status > 599) throw validation_error("[http_server] a response status must be from 200 to 599, not " + std::to_string(status));
 }
 
 // While one lives, who is told something is told later.
@@ -73,8 +71,7 @@ server_connection::listeners& server_connection::heard()
 
 // ---- heads
 
-void server_connection::write_head(std::string& out, unsigned status, std::string_view content_type, const http_fields* fields,
-                                   const std::size_t* length)
+void server_connection::write_head(std::string& out, unsigned status, std::string_view content_type, const http_fields* fields, const std::size_t* length)
 {
     out += "HTTP/1.1 ";
     append_number(out, status);

@@ -82,8 +82,7 @@ void server_routes::add(std::string method, std::string pattern, http_server::ha
     std::stable_sort(entries_.begin(), entries_.end(), [](const auto& a, const auto& b) { return more_special(*a, *b); });
 }
 
-server_routes::verdict server_routes::match(std::string_view method, std::string_view path,
-                                            std::vector<std::pair<std::string, std::string>>* parameters) const
+server_routes::verdict server_routes::match(std::string_view method, std::string_view path, std::vector<std::pair<std::string, std::string>>* parameters) const
 {
     verdict v;
     if (!path.starts_with('/')) return v;  // the `*` of OPTIONS is no path

@@ -49,11 +49,7 @@ void check(const http_server_limits& l)
 }  // namespace
 
 server_state::server_state(any_io_executor executor, http_server_options o)
-    : ex(std::move(executor)),
-      options(std::move(o)),
-      clock(options.clock ? options.clock : clock::system()),
-      deadlines(ex, clock),
-      scratch(scratch_size, '\0')
+    : ex(std::move(executor)), options(std::move(o)), clock(options.clock ? options.clock : clock::system()), deadlines(ex, clock), scratch(scratch_size, '\0')
 {
     check(options.limits);
     reading = {options.limits.max_line, options.limits.max_head, options.limits.max_body};
@@ -124,14 +120,14 @@ void server_state::listen_unix()
         // Left behind by a process that has died: nobody listens, and it is a socket.
         struct stat info {};
         const int probe = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-        const bool stale = probe >= 0 && ::connect(probe, generic, sizeof where) < 0 && errno == ECONNREFUSED && ::lstat(path.c_str(), &info) == 0 &&
-            S_ISSOCK(info.st_mode);
+        const bool stale =
+            probe >= 0 && ::connect(probe, generic, sizeof where) < 0 && errno == ECONNREFUSED && ::lstat(path.c_str(), &info) == 0 && S_ISSOCK(info.st_mode);
         if (probe >= 0) ::close(probe);
         if (stale) ::unlink(path.c_str());
         status = ::bind(fd, generic, sizeof where);
     }
     if (status < 0) fail(path, last_error());
-    if (struct stat ours {}; ::lstat(path.c_str(), &ours) == 0) {
+    if (struct stat ours{}; ::lstat(path.c_str(), &ours) == 0) {
         socket_device_ = ours.st_dev;
         socket_file_ = ours.st_ino;
     }
@@ -281,8 +277,8 @@ std::string_view server_state::date_line()
     std::tm t{};
     ::gmtime_r(&second, &t);
     std::array<char, 64> text{};
-    const int n = std::snprintf(text.data(), text.size(), "Date: %s, %02d %s %04d %02d:%02d:%02d GMT\r\n", days[static_cast<std::size_t>(t.tm_wday)],
-                                t.tm_mday, months[static_cast<std::size_t>(t.tm_mon)], t.tm_year + 1900, t.tm_hour, t.tm_min, t.tm_sec);
+    const int n = std::snprintf(text.data(), text.size(), "Date: %s, %02d %s %04d %02d:%02d:%02d GMT\r\n", days[static_cast<std::size_t>(t.tm_wday)], t.tm_mday,
+                                months[static_cast<std::size_t>(t.tm_mon)], t.tm_year + 1900, t.tm_hour, t.tm_min, t.tm_sec);
     date_.assign(text.data(), static_cast<std::size_t>(n));
     date_second_ = second;
     return date_;

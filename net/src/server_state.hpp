@@ -80,8 +80,8 @@ private:
     std::string date_;
     std::time_t date_second_ = -1;
     bool accept_paused_ = false;  // by max_connections
-    dev_t socket_device_ = 0;  // of the Unix socket we bound, with
-    ino_t socket_file_ = 0;    // its number there: only that one is ours to remove
+    dev_t socket_device_ = 0;     // of the Unix socket we bound, with
+    ino_t socket_file_ = 0;       // its number there: only that one is ours to remove
 };
 
 }  // namespace reagent::inline v0::net_detail

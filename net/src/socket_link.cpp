@@ -172,8 +172,7 @@ awaitable<void> socket_link::ready_either(error_code& ec)
 
 void socket_link::when_ready(direction d, ready_handler handler)
 {
-    descriptor_.async_wait(d == direction::read ? asio::posix::descriptor_base::wait_read : asio::posix::descriptor_base::wait_write,
-                           std::move(handler));
+    descriptor_.async_wait(d == direction::read ? asio::posix::descriptor_base::wait_read : asio::posix::descriptor_base::wait_write, std::move(handler));
 }
 
 void socket_link::cancel() noexcept

@@ -107,8 +107,7 @@ ctx_ptr make_context(const SSL_METHOD* method)
 
 void load_roots(SSL_CTX* ctx, const std::string& file, const std::string& key)
 {
-    if (SSL_CTX_load_verify_file(ctx, file.c_str()) != 1)
-        throw config_error(key + ": no certificate can be read from " + file + ": " + take_ssl_error());
+    if (SSL_CTX_load_verify_file(ctx, file.c_str()) != 1) throw config_error(key + ": no certificate can be read from " + file + ": " + take_ssl_error());
 }
 
 void load_identity(SSL_CTX* ctx, const std::string& certificate, const std::string& key)
@@ -201,8 +200,7 @@ namespace {
 class pem_source {
 public:
     // Exactly one of the two may be given. `option` is the name of the text; that of the file ends in `_file`.
-    pem_source(std::string option, const std::string& file, std::string_view text)
-        : whence_(file.empty() ? option : option + "_file"), file_(file)
+    pem_source(std::string option, const std::string& file, std::string_view text) : whence_(file.empty() ? option : option + "_file"), file_(file)
     {
         if (!file.empty() && !text.empty()) throw config_error(option + ": it is given twice, as text and as " + option + "_file");
         bio_.reset(file.empty() ? BIO_new_mem_buf(text.data(), static_cast<int>(text.size())) : BIO_new_file(file.c_str(), "r"));

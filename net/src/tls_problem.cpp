@@ -88,8 +88,7 @@ std::string certificate_problem(X509_STORE_CTX* store)
     }
     case X509_V_ERR_CA_MD_TOO_WEAK: return whose + " is signed with a weak digest: " + OBJ_nid2ln(X509_get_signature_nid(at));
     case X509_V_ERR_EE_KEY_TOO_SMALL:
-    case X509_V_ERR_CA_KEY_TOO_SMALL:
-        return whose + " has a key that is too small: " + std::to_string(EVP_PKEY_get_bits(X509_get0_pubkey(at))) + " bits";
+    case X509_V_ERR_CA_KEY_TOO_SMALL: return whose + " has a key that is too small: " + std::to_string(EVP_PKEY_get_bits(X509_get0_pubkey(at))) + " bits";
     default: return whose + ": " + plain;
     }
 }

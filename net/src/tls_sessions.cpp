@@ -9,8 +9,7 @@ void tls_sessions::keep(const std::string& key, SSL_SESSION* s)
     session_ptr copy(SSL_SESSION_dup(s));
     if (!copy) return;
     if (origins_.size() >= max_origins && !origins_.contains(key))
-        origins_.erase(
-            std::min_element(origins_.begin(), origins_.end(), [](const auto& a, const auto& b) { return a.second.used < b.second.used; }));
+        origins_.erase(std::min_element(origins_.begin(), origins_.end(), [](const auto& a, const auto& b) { return a.second.used < b.second.used; }));
     entry& e = origins_[key];
     e.used = ++uses_;
     if (e.sessions.size() >= per_origin) e.sessions.erase(e.sessions.begin());

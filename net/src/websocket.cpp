@@ -13,8 +13,8 @@ namespace reagent::inline v0 {
 using net_detail::direction;
 using net_detail::frame_op;
 using net_detail::frame_result;
-using net_detail::ms_text;
 using net_detail::later;
+using net_detail::ms_text;
 using net_detail::parking;
 using net_detail::throw_if_cancelled;
 using net_detail::websocket_label;
@@ -124,7 +124,8 @@ steady_time websocket::impl::on_deadline(steady_time now)
             continue;
         case limit::close: end(nullptr); break;
         case limit::pong:
-            end(std::make_exception_ptr(timeout_error(errc::idle_timeout, websocket_label(target) + ": no answer to a ping within " + ms_text(options.pong_within))));
+            end(std::make_exception_ptr(
+                timeout_error(errc::idle_timeout, websocket_label(target) + ": no answer to a ping within " + ms_text(options.pong_within))));
             break;
         default:
             end(std::make_exception_ptr(timeout_error(errc::idle_timeout, websocket_label(target) + ": no byte moved for " + ms_text(options.idle))));
@@ -262,7 +263,10 @@ websocket& websocket::operator=(websocket&& other) noexcept
     impl_ = std::move(other.impl_);
     return *this;
 }
-websocket::~websocket() { leave(); }
+websocket::~websocket()
+{
+    leave();
+}
 
 void websocket::leave() noexcept
 {
@@ -270,7 +274,10 @@ void websocket::leave() noexcept
     impl_->end(std::make_exception_ptr(error(errc::closed, websocket_label(impl_->target) + ": the connection was given up")));
 }
 
-awaitable<bool> websocket::read(websocket_message& to) { return read_message(impl_, to); }
+awaitable<bool> websocket::read(websocket_message& to)
+{
+    return read_message(impl_, to);
+}
 
 awaitable<void> websocket::send(websocket_kind kind, std::string bytes)
 {
@@ -287,15 +294,34 @@ awaitable<void> websocket::ping(std::string payload)
 awaitable<bool> websocket::close(unsigned code, std::string reason)
 {
     if (!may_be_sent(code)) throw validation_error(websocket_label(impl_->target) + ": the close code " + std::to_string(code) + " may not be sent");
-    if (reason.size() > 123 || !is_utf8(reason)) throw validation_error(websocket_label(impl_->target) + ": the reason of a close is at most 123 bytes of UTF-8");
+    if (reason.size() > 123 || !is_utf8(reason))
+        throw validation_error(websocket_label(impl_->target) + ": the reason of a close is at most 123 bytes of UTF-8");
     return say_goodbye(impl_, code, std::move(reason));
 }
 
-const http_head& websocket::head() const noexcept { return impl_->head; }
-std::string_view websocket::protocol() const noexcept { return impl_->protocol; }
-bool websocket::is_open() const noexcept { return impl_ && !impl_->over && !impl_->closing; }
-unsigned websocket::close_code() const noexcept { return impl_->close_code; }
-std::string_view websocket::close_reason() const noexcept { return impl_->close_reason; }
-std::uint64_t websocket::pongs() const noexcept { return impl_->pongs; }
+const http_head& websocket::head() const noexcept
+{
+    return impl_->head;
+}
+std::string_view websocket::protocol() const noexcept
+{
+    return impl_->protocol;
+}
+bool websocket::is_open() const noexcept
+{
+    return impl_ && !impl_->over && !impl_->closing;
+}
+unsigned websocket::close_code() const noexcept
+{
+    return impl_->close_code;
+}
+std::string_view websocket::close_reason() const noexcept
+{
+    return impl_->close_reason;
+}
+std::uint64_t websocket::pongs() const noexcept
+{
+    return impl_->pongs;
+}
 
 }  // namespace reagent::inline v0

@@ -11,10 +11,10 @@
 
 namespace reagent::inline v0 {
 
-using net_detail::ms_text;
 using net_detail::io_result;
 using net_detail::io_status;
 using net_detail::later;
+using net_detail::ms_text;
 using net_detail::throw_if_cancelled;
 using net_detail::websocket_label;
 

@@ -84,8 +84,7 @@ constexpr std::string_view protocol_field = "Sec-WebSocket-Protocol";
 
 websocket_error::websocket_error(websocket_fault fault, std::string message, error_code cause, unsigned status, std::string body)
     : error(make_error_code(fault), std::move(message), worth_another_try(fault, status)), fault_(fault), cause_(cause), status_(status), body_(std::move(body))
-{
-}
+{}
 
 const boost::system::error_category& websocket_category() noexcept
 {
@@ -93,7 +92,10 @@ const boost::system::error_category& websocket_category() noexcept
     return instance;
 }
 
-error_code make_error_code(websocket_fault fault) noexcept { return {static_cast<int>(fault), websocket_category()}; }
+error_code make_error_code(websocket_fault fault) noexcept
+{
+    return {static_cast<int>(fault), websocket_category()};
+}
 
 url websocket_url(std::string_view text, std::string_view what)
 {
@@ -120,8 +122,11 @@ void check_websocket_options(const url& to, const websocket_options& o)
     for (std::string_view rest = o.header_lines; !rest.empty(); rest.remove_prefix(rest.find("\r\n") + 2))
         if (equal_but_case(rest.substr(0, ours.size()), ours)) throw validation_error("[websocket] the header fields Sec-WebSocket-… are set by the client");
     for (const std::string& p : o.protocols) {
-        const bool token = !p.empty() && std::all_of(p.begin(), p.end(), [](char c) { return c > ' ' && c < 0x7f && std::string_view("()<>@,;:\\\"/[]?={}").find(c) == std::string_view::npos; });
-        if (!token || std::count(o.protocols.begin(), o.protocols.end(), p) != 1) throw validation_error("[websocket] sub-protocols must be HTTP tokens, each given once");
+        const bool token = !p.empty() && std::all_of(p.begin(), p.end(), [](char c) {
+            return c > ' ' && c < 0x7f && std::string_view("()<>@,;:\\\"/[]?={}").find(c) == std::string_view::npos;
+        });
+        if (!token || std::count(o.protocols.begin(), o.protocols.end(), p) != 1)
+            throw validation_error("[websocket] sub-protocols must be HTTP tokens, each given once");
     }
 }
 
@@ -142,14 +147,14 @@ std::string websocket_accept(std::string_view key)
     const std::string text = std::string(key) + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
     std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
     unsigned size = 0;
-    if (EVP_Digest(text.data(), text.size(), digest.data(), &size, EVP_sha1(), nullptr) != 1) throw error(errc::unexpected, "[websocket] no SHA-1 in this OpenSSL");
+    if (EVP_Digest(text.data(), text.size(), digest.data(), &size, EVP_sha1(), nullptr) != 1)
+        throw error(errc::unexpected, "[websocket] no SHA-1 in this OpenSSL");
     return base64_encode(std::string_view(reinterpret_cast<const char*>(digest.data()), size));
 }
 
 handshake_reader::handshake_reader(std::size_t max_head, std::string accept, std::vector<std::string> protocols)
     : reader_(max_head, false, true), accept_(std::move(accept)), protocols_(std::move(protocols))
-{
-}
+{}
 
 void handshake_reader::fail(websocket_fault what, std::string_view text)
 {
@@ -188,9 +193,11 @@ void handshake_reader::judge()
     if (!lists(f, "upgrade", "websocket")) fail(websocket_fault::bad_handshake, "the answer does not switch to websocket");
     else if (!lists(f, "connection", "upgrade")) fail(websocket_fault::bad_handshake, "the field Connection of the answer does not name the upgrade");
     else if (!reader_.keep_alive()) fail(websocket_fault::bad_handshake, "the answer is HTTP/1.0 or ends the connection");
-    else if (count(f, "sec-websocket-accept") != 1 || f.get("sec-websocket-accept") != accept_) fail(websocket_fault::bad_handshake, "Sec-WebSocket-Accept does not fit our key");
+    else if (count(f, "sec-websocket-accept") != 1 || f.get("sec-websocket-accept") != accept_)
+        fail(websocket_fault::bad_handshake, "Sec-WebSocket-Accept does not fit our key");
     else if (f.contains("sec-websocket-extensions")) fail(websocket_fault::bad_handshake, "the peer chose an extension, none was offered");
-    else if (f.contains(protocol_field) && known == protocols_.end()) fail(websocket_fault::bad_handshake, "the peer chose a sub-protocol that was not offered");
+    else if (f.contains(protocol_field) && known == protocols_.end())
+        fail(websocket_fault::bad_handshake, "the peer chose a sub-protocol that was not offered");
     else if (count(f, protocol_field) > 1) fail(websocket_fault::bad_handshake, "the peer chose several sub-protocols");
     else switched_ = true;
     if (switched_ && known != protocols_.end()) protocol_ = *known;
@@ -200,7 +207,8 @@ void handshake_reader::raise(const std::string& label) const
 {
     if (refused_) {
         const unsigned status = reader_.head().status;
-        throw websocket_error(websocket_fault::refused, label + ": the peer answered the handshake with status " + std::to_string(status), {}, status, refusal_);
+        throw websocket_error(websocket_fault::refused, label + ": the peer answered the handshake with status " + std::to_string(status), {}, status,
+                              refusal_);
     }
     throw websocket_error(fault_, label + ": " + failure_text_);
 }

@@ -22,7 +22,10 @@ public:
     void feed(std::string_view bytes);
     void end_of_input(bool clean);
     /// The connection is there, or it is clear that it will not be.
-    bool done() const noexcept { return switched_ || failed_ || (refused_ && (reader_.done() || reader_.failed() || refusal_.size() == websocket_options::max_refusal)); }
+    bool done() const noexcept
+    {
+        return switched_ || failed_ || (refused_ && (reader_.done() || reader_.failed() || refusal_.size() == websocket_options::max_refusal));
+    }
     /// Whether the head of a refusal has come; its body may be incomplete.
     bool refused() const noexcept { return refused_; }
     bool switched() const noexcept { return switched_; }

@@ -69,8 +69,8 @@ struct websocket::impl final : deadline_entry, net_detail::frame_owner {
     std::shared_ptr<net_detail::frame_stream> frames;
     std::array<line, 4> lines;
     std::list<net_detail::parking*> turns;  // who wants to write, in their order
-    bool message_here = false;  // a message that nobody has taken
-    bool asked = false;         // a ping has left, and nothing has come since
+    bool message_here = false;              // a message that nobody has taken
+    bool asked = false;                     // a ping has left, and nothing has come since
     bool closing = false, over = false, proper = false;
     std::exception_ptr failure;  // why it is over, when that was not proper and not ours
     unsigned close_code = 1006;  // nothing said
@@ -80,8 +80,14 @@ struct websocket::impl final : deadline_entry, net_detail::frame_owner {
 
 namespace net_detail {
 
-inline std::string websocket_label(const url& to) { return "[websocket] " + to.redacted(); }
-inline std::string ms_text(duration d) { return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(d).count()) + " ms"; }
+inline std::string websocket_label(const url& to)
+{
+    return "[websocket] " + to.redacted();
+}
+inline std::string ms_text(duration d)
+{
+    return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(d).count()) + " ms";
+}
 inline void throw_if_cancelled(asio::cancellation_type c)
 {
     if (c != asio::cancellation_type::none) throw boost::system::system_error(asio::error::operation_aborted, "co_await");

@@ -33,10 +33,12 @@ std::string ms_text(nanoseconds d)
 }  // namespace
 
 openai_call::openai_call(std::shared_ptr<openai_provider> owner, generate_request request)
-    : owner_(std::move(owner)), request_(std::move(request)), plan_(owner_->codec_.plan(request_)), temperature_(plan_.temperature.has_value()),
+    : owner_(std::move(owner)),
+      request_(std::move(request)),
+      plan_(owner_->codec_.plan(request_)),
+      temperature_(plan_.temperature.has_value()),
       ladder_(owner_->codec_.ladder(plan_, plan_.mode ? owner_->winner(*plan_.mode) : std::nullopt))
-{
-}
+{}
 
 openai_call::~openai_call()
 {
@@ -97,7 +99,8 @@ void openai_call::opened(http_exchange exchange)
     exchange_.emplace(std::move(exchange));
     status_ = static_cast<int>(exchange_->head().status);
     const http_head& head = exchange_->head();
-    response_ = std::make_unique<response_decoder>(owner_->codec_, request_.tools, plan_.stream, head.status, head.fields, owner_->http_.clock()->wall(), owner_->options_.limits());
+    response_ = std::make_unique<response_decoder>(owner_->codec_, request_.tools, plan_.stream, head.status, head.fields, owner_->http_.clock()->wall(),
+                                                   owner_->options_.limits());
     permit_.mark_sent();
     storage_ = std::string();
 }

@@ -31,9 +31,10 @@ std::string text(const json& v, std::string_view key)
 
 openai_options openai_options::from_json(const json& j)
 {
-    static constexpr std::array<std::string_view, 16> known = {"apiKey", "model", "baseUrl", "legacyMaxTokens", "thinking", "thinkingMode", "temperature", "maxTokens",
-                                                               "exposeErrorBody", "exposeMalformedArgs", "timeoutMs", "deadlineMs", "connectTimeoutMs",
-                                                               "headersTimeoutMs", "streamUsage", "systemRole"};
+    static constexpr std::array<std::string_view, 16> known = {"apiKey",       "model",       "baseUrl",          "legacyMaxTokens",  "thinking",
+                                                               "thinkingMode", "temperature", "maxTokens",        "exposeErrorBody",  "exposeMalformedArgs",
+                                                               "timeoutMs",    "deadlineMs",  "connectTimeoutMs", "headersTimeoutMs", "streamUsage",
+                                                               "systemRole"};
     if (!j.is_object()) throw validation_error(prefixed(openai_component, "options must be an object; got " + std::string(j.type_name())));
     for (const auto& [key, value] : j.as_object()) {
         if (std::find(known.begin(), known.end(), key) != known.end()) continue;

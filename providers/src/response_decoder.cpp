@@ -23,7 +23,7 @@ std::string_view get(const void* fields, std::string_view name)
 bool is_type(std::string_view content_type, std::string_view wanted) noexcept
 {
     return starts_but_case(content_type, wanted) &&
-           (content_type.size() == wanted.size() || content_type[wanted.size()] == ';' || content_type[wanted.size()] == ' ');
+        (content_type.size() == wanted.size() || content_type[wanted.size()] == ';' || content_type[wanted.size()] == ' ');
 }
 
 /// Most answers carry none of the eighteen headers of rate limits, which are then not looked for one by one.
@@ -109,15 +109,22 @@ provider_error transport_failure(const error& failure)
 
 response_decoder::response_decoder(const openai_codec& codec, tool_list tools, bool stream_asked, unsigned status, const http_fields& fields, system_time now,
                                    response_limits limits)
-    : fields_(&fields), now_(now), limits_(limits), answer_(codec, std::move(tools), std::string(fields.get("x-request-id"))), events_(limits.max_event),
-      expose_error_body_(codec.options().expose_error_body), status_(static_cast<int>(status))
+    : fields_(&fields),
+      now_(now),
+      limits_(limits),
+      answer_(codec, std::move(tools), std::string(fields.get("x-request-id"))),
+      events_(limits.max_event),
+      expose_error_body_(codec.options().expose_error_body),
+      status_(static_cast<int>(status))
 {
     const std::string_view type = fields.get("content-type");
     if (status_ < 200 || status_ >= 300) {
         mode_ = mode::failure;
         if (status_ >= 400) return;
         http_failure f(openai_component, status_, header_lookup(fields_, &get), {}, now_, false);
-        provider_error e(errc::provider_failed, prefixed(openai_component, "HTTP " + std::to_string(status_) + ": redirects are not followed; check the base URL"), f.error.retryable());
+        provider_error e(errc::provider_failed,
+                         prefixed(openai_component, "HTTP " + std::to_string(status_) + ": redirects are not followed; check the base URL"),
+                         f.error.retryable());
         e.status = status_;
         set(answer_.fail(std::move(e), false));
         return;
@@ -179,7 +186,8 @@ decode_state response_decoder::feed_stream(std::string_view bytes, event_batch* 
         return set(s);
     }
     if (!events_.failed()) return state_;
-    return set(answer_.fail(named(errc::event_too_large, "event-too-large", "a stream event passes the limit of " + std::to_string(limits_.max_event) + " bytes"), true));
+    return set(answer_.fail(
+        named(errc::event_too_large, "event-too-large", "a stream event passes the limit of " + std::to_string(limits_.max_event) + " bytes"), true));
 }
 
 decode_state response_decoder::end(body_end how, event_batch* out)
@@ -219,7 +227,8 @@ decode_state response_decoder::broken(const error& failure, event_batch* out)
     if (mode_ == mode::failure && unreadable) return finish_body(out);
     if (failure.code() == errc::bad_encoding) {
         const std::string coding = untrusted_text(fields_->get("content-encoding"), 40);
-        return set(answer_.fail(named(errc::bad_encoding, "bad-encoding", "content coding " + coding + " is not supported, or its data is corrupt"), mode_ == mode::stream));
+        return set(answer_.fail(named(errc::bad_encoding, "bad-encoding", "content coding " + coding + " is not supported, or its data is corrupt"),
+                                mode_ == mode::stream));
     }
     if (auto final = final_failure(failure)) return set(answer_.fail(std::move(*final), mode_ == mode::stream));
     return end(body_end::aborted, out);

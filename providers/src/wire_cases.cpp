@@ -115,9 +115,11 @@ json decode_openai(const json& in)
     const openai_call_plan plan = codec.plan(request);
     const thinking_ladder ladder = codec.ladder(plan, std::nullopt);
 
-    response_decoder decoder(codec, request.tools, request.options.stream, static_cast<unsigned>(*status), fields, std::chrono::system_clock::now(), provider.limits());
+    response_decoder decoder(codec, request.tools, request.options.stream, static_cast<unsigned>(*status), fields, std::chrono::system_clock::now(),
+                             provider.limits());
     auto coding = content_decoder::make(fields.get("content-encoding"));
-    if (!coding && decoder.state() == decode_state::more) decoder.broken(error(coding.error(), "content coding " + untrusted_text(fields.get("content-encoding"), 40) + " is not supported"), nullptr);
+    if (!coding && decoder.state() == decode_state::more)
+        decoder.broken(error(coding.error(), "content coding " + untrusted_text(fields.get("content-encoding"), 40) + " is not supported"), nullptr);
     std::size_t received = 0;
     std::string plain;
     for (const std::string& s : segments) {
@@ -161,7 +163,11 @@ json encode_openai(const json& in)
         headers.set(std::move(name), rest.substr(colon + 2, end - colon - 2));
         rest.remove_prefix(end + 2);
     }
-    return json::object().set("method", wire.method).set("url", wire.target->text()).set("headers", std::move(headers)).set("body", json::parse_or_throw(wire.body, "the encoded body"));
+    return json::object()
+        .set("method", wire.method)
+        .set("url", wire.target->text())
+        .set("headers", std::move(headers))
+        .set("body", json::parse_or_throw(wire.body, "the encoded body"));
 }
 
 json answer(const json& in, json (*run)(const json&))

@@ -121,7 +121,8 @@ TEST_F(Admission, Case_C9_AProviderWithoutAdmissionIsHeldToItAsWell)
     const transcript asked{message::user("hi")};
     budget money("team", budget_caps({}, 10 * (input_bound(asked, {}, "plain") + 40)));
     const agent a = make();
-    for (int i = 0; i < 100; ++i) a.async_run(run_request("hi").budget(money.child("run")).max_tokens(40), [this](error_code, const run_result& r) { count(r); });
+    for (int i = 0; i < 100; ++i)
+        a.async_run(run_request("hi").budget(money.child("run")).max_tokens(40), [this](error_code, const run_result& r) { count(r); });
     const auto ended = [this] {
         int n = 0;
         for (const auto& [how, often] : ends) n += often;
@@ -179,17 +180,20 @@ TEST_F(Admission, Case_C11_ChildrenDrawFromTheParent)
     parent.charge(budget_amount(usd::from_nanos(890)));
     const agent a(context.get_executor(), model, agent_options().rates(one()));
     for (int i = 0; i < 5; ++i)
-        a.async_run(run_request("hi").budget(parent.child("child", usd::from_nanos(1000))).max_tokens(40), [this](error_code, const run_result& r) { count(r); });
+        a.async_run(run_request("hi").budget(parent.child("child", usd::from_nanos(1000))).max_tokens(40),
+                    [this](error_code, const run_result& r) { count(r); });
     const std::string halted = "halt:budget.maxCostUsd";
     // What is left fits one worst case at a time, and the second call no more once the first has spent.
-    rt::run_until(context, [&] { return model->on_wire == 1; }, 1s);
+    rt::run_until(
+        context, [&] { return model->on_wire == 1; }, 1s);
     rt::run_until_idle(context);
     ASSERT_EQ(model->on_wire, 1);
     for (int i = 0; i < 10; ++i) {
         model->release();
         rt::run_until_idle(context);
     }
-    ASSERT_TRUE(rt::run_until(context, [&] { return ends["ok"] + ends[halted] == 5; }, 1s));
+    ASSERT_TRUE(rt::run_until(
+        context, [&] { return ends["ok"] + ends[halted] == 5; }, 1s));
     EXPECT_EQ(model->most, 1);
     EXPECT_EQ(ends["ok"], 1);
     EXPECT_EQ(ends[halted], 4);

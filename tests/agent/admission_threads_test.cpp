@@ -1,5 +1,5 @@
-#include <reagent/model/attempt_gate.hpp>
 #include <reagent/agent/agent.hpp>
+#include <reagent/model/attempt_gate.hpp>
 #include <reagent/model/pricing.hpp>
 
 #include <boost/asio/io_context.hpp>

@@ -73,9 +73,15 @@ std::shared_ptr<reagent::scripted_provider> fixture::script(std::vector<reagent:
     return model_;
 }
 
-reagent::run& fixture::keep(reagent::run r) { return kept_.emplace_back(std::move(r)); }
+reagent::run& fixture::keep(reagent::run r)
+{
+    return kept_.emplace_back(std::move(r));
+}
 
-reagent::agent fixture::make(reagent::agent_options options) { return reagent::agent(context.get_executor(), model_, std::move(options)); }
+reagent::agent fixture::make(reagent::agent_options options)
+{
+    return reagent::agent(context.get_executor(), model_, std::move(options));
+}
 
 reagent::run_result fixture::go(const reagent::agent& a, reagent::run_request request)
 {
@@ -111,7 +117,10 @@ reagent::tool any_tool(std::string name, std::function<reagent::json(const reage
         reagent::awaitable<reagent::json> operator()(reagent::json args, reagent::tool_context&) const { return call(f_, std::move(args)); }
 
     private:
-        static reagent::awaitable<reagent::json> call(std::shared_ptr<std::function<reagent::json(const reagent::json&)>> g, reagent::json args) { co_return (*g)(args); }
+        static reagent::awaitable<reagent::json> call(std::shared_ptr<std::function<reagent::json(const reagent::json&)>> g, reagent::json args)
+        {
+            co_return (*g)(args);
+        }
         std::shared_ptr<std::function<reagent::json(const reagent::json&)>> f_;
     };
     return reagent::tool::from_check(std::move(name), "A tool of a test.", reagent::json::object().set("type", "object"), {}, body(shared));

@@ -33,7 +33,10 @@ private:
     std::filesystem::path path_;
 };
 
-gate_policy rules(std::string_view text) { return gate_policy::from_json(json::parse_or_throw(text, "rules")); }
+gate_policy rules(std::string_view text)
+{
+    return gate_policy::from_json(json::parse_or_throw(text, "rules"));
+}
 
 class AuditOfRules : public fixture {
 protected:

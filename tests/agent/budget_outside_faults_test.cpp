@@ -87,15 +87,13 @@ TEST_P(OutsideFaults, TheSumHoldsWhateverGoesWrong)
     EXPECT_GT(report.like("failed"), 0) << report.shown();
     EXPECT_GT(report.like("cancelled"), 0) << report.shown();
     // How many of the longer runs are cancelled before the money is gone, time decides.
-    if (!with_tools) {
-        EXPECT_GT(report.of("halted halt:budget.maxCostUsd"), 0) << report.shown();
-    }
+    if (!with_tools) { EXPECT_GT(report.of("halted halt:budget.maxCostUsd"), 0) << report.shown(); }
 }
 
 std::string shape(const ::testing::TestParamInfo<OutsideFaults::ParamType>& info)
 {
     return std::string(std::get<0>(info.param) == 1 ? "OneThread" : "FourThreads") + (std::get<1>(info.param) ? "Sse" : "Json") +
-           (std::get<2>(info.param) ? "WithTools" : "OneRound");
+        (std::get<2>(info.param) ? "WithTools" : "OneRound");
 }
 INSTANTIATE_TEST_SUITE_P(Budget, OutsideFaults, ::testing::Combine(::testing::Values(1U, 4U), ::testing::Bool(), ::testing::Bool()), shape);
 

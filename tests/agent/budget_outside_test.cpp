@@ -15,11 +15,13 @@ using namespace reagent;
 using namespace reagent::fleet_detail;
 namespace testing = reagent::testing;
 
-testing::mock_fixtures fixtures(std::string_view text) { return testing::parse_mock_fixtures(text, "fixtures"); }
+testing::mock_fixtures fixtures(std::string_view text)
+{
+    return testing::parse_mock_fixtures(text, "fixtures");
+}
 
 constexpr std::string_view worst_case = R"({"fixtures":[{"response":{"content":"Three are left, as far as I can see."},"usage":"worst_case"}]})";
-constexpr std::string_view small_usage =
-    R"({"fixtures":[{"response":{"content":"Three."},"usage":{"prompt_tokens":21,"completion_tokens":3}}]})";
+constexpr std::string_view small_usage = R"({"fixtures":[{"response":{"content":"Three."},"usage":{"prompt_tokens":21,"completion_tokens":3}}]})";
 constexpr std::string_view two_rounds = R"({"fixtures":[
   {"match":{"turnIndex":0},"response":{"content":"Looking. ","toolCalls":[{"name":"stock","arguments":{"name":"nuts"}},{"name":"stock","arguments":{"name":"bolts"}}]}},
   {"match":{"hasToolResult":true},"response":{"content":"Three of each."}}]})";
@@ -46,10 +48,7 @@ protected:
     {
         return tokens() ? usd::from_nanos(static_cast<std::int64_t>(input + output)) : price(input, output);
     }
-    budget capped_at(usd cap) const
-    {
-        return budget("team", tokens() ? budget_caps({}, static_cast<std::uint64_t>(cap.nanos())) : budget_caps(cap));
-    }
+    budget capped_at(usd cap) const { return budget("team", tokens() ? budget_caps({}, static_cast<std::uint64_t>(cap.nanos())) : budget_caps(cap)); }
     usd spent(const budget_state& s) const { return tokens() ? usd::from_nanos(static_cast<std::int64_t>(s.spent.tokens)) : s.spent.cost; }
 
     fleet agents(std::string base_url) const
@@ -143,7 +142,7 @@ TEST_P(Outside, RunsOfTwoRoundsWithToolsKeepTheSum)
 std::string shape(const ::testing::TestParamInfo<Outside::ParamType>& info)
 {
     return std::string(std::get<0>(info.param) == 1 ? "OneThread" : "FourThreads") + (std::get<1>(info.param) ? "Sse" : "Json") +
-           (std::get<2>(info.param) ? "Tokens" : "Usd");
+        (std::get<2>(info.param) ? "Tokens" : "Usd");
 }
 INSTANTIATE_TEST_SUITE_P(Budget, Outside, ::testing::Combine(::testing::Values(1U, 4U), ::testing::Bool(), ::testing::Bool()), shape);
 

@@ -83,10 +83,10 @@ TEST_F(ByReference, EveryHookOfARun)
     const run_result r = go(a, run_request(long_text));
     EXPECT_TRUE(r.completed()) << r.error().value_or("");
     const std::string model = "a-model-with-a-name-beyond-any-small-buffer";
-    EXPECT_THAT(heard, ElementsAre("trim " + long_text, "assemble " + long_text, "before_model " + long_text, "llm " + model, "policy " + long_text,
-                           "before_tool " + long_text, "after_tool " + long_text, "on_tool_result " + long_text, "commit " + long_text,
-                           "trim " + long_text, "assemble " + long_text, "before_model " + long_text, "llm " + model, "flush " + long_text,
-                           "commit " + long_text));
+    EXPECT_THAT(heard,
+                ElementsAre("trim " + long_text, "assemble " + long_text, "before_model " + long_text, "llm " + model, "policy " + long_text,
+                            "before_tool " + long_text, "after_tool " + long_text, "on_tool_result " + long_text, "commit " + long_text, "trim " + long_text,
+                            "assemble " + long_text, "before_model " + long_text, "llm " + model, "flush " + long_text, "commit " + long_text));
 }
 
 /// Plain hooks by value and by reference still work beside coroutines.

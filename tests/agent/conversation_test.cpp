@@ -49,7 +49,8 @@ TEST_F(Conversation, Case_B7_ACancelledTurnLeavesASealedHistory)
     conversation c = make(agent_options().tool(bench.tool("w"))).chat();
     reagent::run& r = keep(c.start("q"));
     rt::started<run_result> op(context, agent_test::read_all(&r, &seen));
-    ASSERT_TRUE(rt::run_until(context, [&] { return bench.running == 1; }, std::chrono::seconds(5)));
+    ASSERT_TRUE(rt::run_until(
+        context, [&] { return bench.running == 1; }, std::chrono::seconds(5)));
     r.cancel();
     ASSERT_TRUE(rt::run_until(context, [&] { return op.done(); }));
     EXPECT_THAT(shape(c.history()), ElementsAre("user:q", "assistant:t[1]", "tool:[cancelled]"));

@@ -47,9 +47,9 @@ inline awaitable<json> stock(stock_args a, tool_context&)
 /// What the clients saw.
 class fleet_report {
 public:
-    std::map<std::string, int> ends;            ///< `completed`, or outcome and error token
-    std::vector<std::string> unsound;           ///< transcripts that `check_transcript` objects to
-    std::vector<std::string> threw;             ///< runs that ended in an exception
+    std::map<std::string, int> ends;   ///< `completed`, or outcome and error token
+    std::vector<std::string> unsound;  ///< transcripts that `check_transcript` objects to
+    std::vector<std::string> threw;    ///< runs that ended in an exception
     int runs = 0;
     int of(const std::string& end) const
     {
@@ -132,8 +132,8 @@ private:
         }
         asio::cancellation_signal& stop = signals_.emplace_back();
         agent_.async_run(std::move(request), asio::bind_cancellation_slot(stop.slot(), [this](error_code ec, const run_result& r) {
-            note(ec ? std::make_exception_ptr(boost::system::system_error(ec)) : nullptr, &r);
-        }));
+                             note(ec ? std::make_exception_ptr(boost::system::system_error(ec)) : nullptr, &r);
+                         }));
         if (from_outside) hop(stop, below(300));
     }
 

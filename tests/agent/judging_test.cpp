@@ -78,7 +78,8 @@ TEST_F(Judging, TheWarningOfRepeatedCallsNamesTheirNumber)
     run_hooks h;
     h.on_error = [&said](const error_report& e) { said.push_back(e.message); };
     go(make(agent_options().hooks(h).max_identical_calls(3).tool(named("t"))));
-    EXPECT_THAT(said, ElementsAre("tool \"t\" was called with the same arguments 3 times in a row", "tool \"t\" was called with the same arguments 6 times in a row"));
+    EXPECT_THAT(
+        said, ElementsAre("tool \"t\" was called with the same arguments 3 times in a row", "tool \"t\" was called with the same arguments 6 times in a row"));
 }
 
 }  // namespace judging_test

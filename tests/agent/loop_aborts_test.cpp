@@ -36,7 +36,10 @@ protected:
     int waiting = 0;
 };
 
-boost::system::system_error aborted() { return boost::system::system_error(asio::error::operation_aborted); }
+boost::system::system_error aborted()
+{
+    return boost::system::system_error(asio::error::operation_aborted);
+}
 
 awaitable<void> hang(int* waiting)
 {

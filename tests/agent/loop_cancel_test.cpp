@@ -98,9 +98,8 @@ TEST_F(LoopCancel, Case_B7_CancelledAtEachStepOfATurnWithThreeTools)
     for (int n = 0; n < 400; ++n) {
         asio::io_context own;
         auto model = scripted_provider::make({three(), scripted_round("the end").deltas(3)});
-        const agent a(own.get_executor(), model, agent_options().tool(tool::from_check("w", "W.", json(), {}, [&own](json, tool_context&) {
-            return some_steps(own.get_executor());
-        })));
+        const agent a(own.get_executor(), model,
+                      agent_options().tool(tool::from_check("w", "W.", json(), {}, [&own](json, tool_context&) { return some_steps(own.get_executor()); })));
         reagent::run r = a.start("hi");
         agent_test::seen_events events;
         rt::started<run_result> op(own, agent_test::read_all(&r, &events));
@@ -181,11 +180,12 @@ TEST_F(LoopCancel, AsyncRunWithACallbackAndASlot)
     asio::cancellation_signal stop;
     std::optional<run_result> got;
     error_code failure;
-    make(agent_options().tool(any_tool("x", [](const json&) { return json("ok"); })))
-        .async_run(run_request("hi"), asio::bind_cancellation_slot(stop.slot(), [&](error_code ec, run_result r) {
-            failure = ec;
-            got = std::move(r);
-        }));
+    make(agent_options().tool(any_tool("x", [](const json&) {
+        return json("ok");
+    }))).async_run(run_request("hi"), asio::bind_cancellation_slot(stop.slot(), [&](error_code ec, run_result r) {
+                       failure = ec;
+                       got = std::move(r);
+                   }));
     EXPECT_FALSE(got) << "never inside the initiating function";
     ASSERT_TRUE(rt::run_until(context, [&] { return hanging == 1; }));
     stop.emit(asio::cancellation_type::terminal);

@@ -10,7 +10,10 @@ using ::testing::SizeIs;
 
 using LoopGuards = agent_test::fixture;
 
-json fine(const json&) { return json("ok"); }
+json fine(const json&)
+{
+    return json("ok");
+}
 
 run_hooks with_policy(std::function<policy_verdict(const tool_call&)> f)
 {
@@ -69,7 +72,8 @@ TEST_F(LoopGuards, K12_AnAllowedCallResetsTheRow)
 TEST_F(LoopGuards, K13_MaxConsecutiveDenialsZeroIsOff)
 {
     script({scripted_round().call("1", "w").times(5), scripted_round("end")});
-    const run_result r = go(make(agent_options().max_consecutive_denials(0).hooks(with_policy([](const tool_call&) { return policy_verdict::deny("no"); })).tool(any_tool("w", fine))));
+    const run_result r = go(make(
+        agent_options().max_consecutive_denials(0).hooks(with_policy([](const tool_call&) { return policy_verdict::deny("no"); })).tool(any_tool("w", fine))));
     EXPECT_FALSE(r.error());
     EXPECT_EQ(std::ranges::count(shape(r.messages()), "tool:no"), 5);
 }
@@ -80,7 +84,10 @@ TEST_F(LoopGuards, K14_APolicyThatHalts)
     int ran = 0;
     const run_result r = go(make(agent_options()
                                      .hooks(with_policy([](const tool_call&) -> policy_verdict { throw halt_error("limits.maxTurns"); }))
-                                     .tool(any_tool("w", [&](const json&) { ++ran; return json(); }))));
+                                     .tool(any_tool("w", [&](const json&) {
+                                         ++ran;
+                                         return json();
+                                     }))));
     EXPECT_EQ(r.error(), "halt:limits.maxTurns");
     EXPECT_EQ(r.text(), "t");
     EXPECT_EQ(ran, 0);
@@ -159,7 +166,10 @@ TEST_F(LoopGuards, Case_B13_AModelThatRepeatsItselfIsReportedOnceAndStoppedByCho
 
     script({scripted_round().call("1", "x").times(0)});
     int ran = 0;
-    const run_result stopped = go(make(agent_options().max_identical_calls(4, repeat_policy::stop).tool(any_tool("x", [&](const json&) { ++ran; return json(); }))));
+    const run_result stopped = go(make(agent_options().max_identical_calls(4, repeat_policy::stop).tool(any_tool("x", [&](const json&) {
+        ++ran;
+        return json();
+    }))));
     EXPECT_EQ(stopped.error(), "stuck:x");
     EXPECT_EQ(ran, 4);
 }
@@ -191,7 +201,14 @@ TEST_F(LoopGuards, GateDeniesWithItsRuleAndTheRunGoesOn)
     const gate_policy rules = gate_policy::from_json(json::parse_or_throw(R"({"tools":{"denylist":["w"]}})", "gate"));
     int ran = 0;
     const audit_log audit = audit_log::in_memory();
-    const run_result r = go(make(agent_options().gate(rules, audit).tool(any_tool("w", [&](const json&) { ++ran; return json(); })).tool(any_tool("x", fine))));
+    const run_result r = go(make(agent_options()
+                                     .gate(rules, audit)
+                                     .tool(any_tool("w",
+                                                    [&](const json&) {
+                                                        ++ran;
+                                                        return json();
+                                                    }))
+                                     .tool(any_tool("x", fine))));
     EXPECT_EQ(ran, 0);
     EXPECT_EQ(r.outcome(), run_outcome::completed);
     EXPECT_TRUE(r.messages()[2]->text().starts_with("[deny: tools.denylist] ")) << r.messages()[2]->text();
@@ -206,7 +223,10 @@ TEST_F(LoopGuards, Case_B11_ALimitOfToolRoundsIsReservedForTheWholeBatch)
     script({eight});
     const gate_policy rules = gate_policy::from_json(json::parse_or_throw(R"({"limits":{"maxToolRounds":6}})", "gate"));
     int ran = 0;
-    const run_result r = go(make(agent_options().gate(rules).tool(any_tool("x", [&](const json&) { ++ran; return json(); }))));
+    const run_result r = go(make(agent_options().gate(rules).tool(any_tool("x", [&](const json&) {
+        ++ran;
+        return json();
+    }))));
     EXPECT_EQ(ran, 0) << "a batch that does not fit starts no call";
     EXPECT_EQ(r.error(), "halt:limits.maxToolRounds");
     EXPECT_EQ(r.messages().size(), 10u);
@@ -224,7 +244,10 @@ TEST_F(LoopGuards, Case_B11_ABatchThatJustFitsRunsWholeAndTheNextNotAtAll)
         rounds.push_back(scripted_round("end"));
         script(std::move(rounds));
         int ran = 0;
-        go(make(agent_options().gate(rules).tool(any_tool("x", [&](const json&) { ++ran; return json(); }))));
+        go(make(agent_options().gate(rules).tool(any_tool("x", [&](const json&) {
+            ++ran;
+            return json();
+        }))));
         return ran;
     };
     EXPECT_EQ(ran_of({round_of(6)}), 6);
@@ -238,7 +261,10 @@ TEST_F(LoopGuards, Case_B11_AHaltBehindADeniedCallHaltsAll)
     script({scripted_round().call("a", "no").call("b", "x").call("c", "x"), scripted_round("end")});
     const gate_policy rules = gate_policy::from_json(json::parse_or_throw(R"({"tools":{"denylist":["no"]},"limits":{"maxToolRounds":1}})", "gate"));
     int ran = 0;
-    const tool count = any_tool("x", [&](const json&) { ++ran; return json(); });
+    const tool count = any_tool("x", [&](const json&) {
+        ++ran;
+        return json();
+    });
     const run_result r = go(make(agent_options().gate(rules).tool(any_tool("no", fine)).tool(count)));
     EXPECT_EQ(ran, 0);
     EXPECT_EQ(r.error(), "halt:limits.maxToolRounds");

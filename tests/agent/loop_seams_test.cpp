@@ -19,7 +19,10 @@ protected:
     std::vector<std::string> sources;
 };
 
-json fine(const json&) { return json("ok"); }
+json fine(const json&)
+{
+    return json("ok");
+}
 
 TEST_F(LoopSeams, K36_TheThunkIsAskedOncePerRound)
 {
@@ -154,7 +157,9 @@ TEST_F(LoopSeams, SeamsOfASessionComeInOrder)
     hooks.before_model = [&](transcript t) { return journal(&log, "model " + std::to_string(t.size())); };
     hooks.before_tool = [&](tool_call c) { return journal(&log, "before " + c.id); };
     hooks.after_tool = [&](tool_report t) { return journal(&log, "after " + t.call.id + " " + t.result.output); };
-    hooks.on_commit = [&](commit_point p) { return journal(&log, std::string(p.last ? "last " : "commit ") + std::to_string(p.messages.size()) + " " + p.stop_reason); };
+    hooks.on_commit = [&](commit_point p) {
+        return journal(&log, std::string(p.last ? "last " : "commit ") + std::to_string(p.messages.size()) + " " + p.stop_reason);
+    };
     go(make(agent_options().hooks(hooks).tool(any_tool("a", fine))));
     EXPECT_THAT(log, ElementsAre("model 1", "before 1", "after 1 ok", "commit 3 tool_use", "model 3", "last 4 end_turn"));
 }

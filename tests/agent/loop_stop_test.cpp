@@ -54,11 +54,9 @@ TEST_F(LoopStop, WhileAPersonIsAsked)
     script({scripted_round("end")});
     reagent::run** const which = &stopping;
     const budget money("team", usd("1"));
-    reagent::run r = make(agent_options()
-                              .gate(gate_policy().max_turns(0))
-                              .rates(rates(1, 1))
-                              .human([which](const human_event&) { return allow_and_stop(which); }))
-                         .start(run_request("hi").budget(money).max_tokens(10));
+    reagent::run r = make(agent_options().gate(gate_policy().max_turns(0)).rates(rates(1, 1)).human([which](const human_event&) {
+                         return allow_and_stop(which);
+                     })).start(run_request("hi").budget(money).max_tokens(10));
     stopping = &r;
     expect_stopped(go(r));
     EXPECT_EQ(money.state().reserved.cost, usd());
@@ -109,8 +107,9 @@ TEST_F(LoopStop, AtTheGateOfAProviderThatAsksItself)
 {
     auto model = std::make_shared<gated>();
     reagent::run** const which = &stopping;
-    reagent::run r = agent(context.get_executor(), model,
-        agent_options().gate(gate_policy().max_turns(0)).human([which](const human_event&) { return allow_and_stop(which); })).start("hi");
+    reagent::run r = agent(context.get_executor(), model, agent_options().gate(gate_policy().max_turns(0)).human([which](const human_event&) {
+                         return allow_and_stop(which);
+                     })).start("hi");
     stopping = &r;
     const run_result result = go(r);
     EXPECT_EQ(result.outcome(), run_outcome::stopped);

@@ -13,7 +13,10 @@ using ::testing::SizeIs;
 
 using Loop = agent_test::fixture;
 
-json text_tool(const json&) { return json("s"); }
+json text_tool(const json&)
+{
+    return json("s");
+}
 
 TEST_F(Loop, K01_FinalAnswer)
 {
@@ -58,8 +61,15 @@ TEST_F(Loop, K03_CallsRunInOrderAndTheTranscriptPairsThem)
     std::vector<std::string> order;
     const run_result r = go(make(agent_options()
                                      .tool_concurrency(1)
-                                     .tool(any_tool("x", [&](const json&) { order.push_back("a"); return json("1"); }))
-                                     .tool(any_tool("y", [&](const json&) { order.push_back("b"); return json("2"); }))));
+                                     .tool(any_tool("x",
+                                                    [&](const json&) {
+                                                        order.push_back("a");
+                                                        return json("1");
+                                                    }))
+                                     .tool(any_tool("y", [&](const json&) {
+                                         order.push_back("b");
+                                         return json("2");
+                                     }))));
     EXPECT_THAT(order, ElementsAre("a", "b"));
     EXPECT_THAT(shape(r.messages()), ElementsAre("user:hi", "assistant:[a][b]", "tool:1", "tool:2", "assistant:done"));
     EXPECT_EQ(r.metrics().turns, 2u);
@@ -70,9 +80,7 @@ TEST_F(Loop, K03_CallsRunInOrderAndTheTranscriptPairsThem)
 TEST_F(Loop, K04_ValuesAndStrings)
 {
     script({scripted_round().call("a", "x").call("b", "y"), scripted_round("done")});
-    const run_result r = go(make(agent_options()
-                                     .tool(any_tool("x", [](const json&) { return json::object().set("t", 22); }))
-                                     .tool(any_tool("y", text_tool))));
+    const run_result r = go(make(agent_options().tool(any_tool("x", [](const json&) { return json::object().set("t", 22); })).tool(any_tool("y", text_tool))));
     EXPECT_EQ(r.messages()[2]->text(), R"({"t":22})");
     EXPECT_EQ(r.messages()[3]->text(), "s");
 }
@@ -143,7 +151,10 @@ TEST_F(Loop, K24_TruncatedRoundRunsNoTool)
     int ran = 0, metered = 0;
     run_hooks hooks;
     hooks.on_llm_result = [&](llm_report l) { metered += l.stop_reason == "max_tokens" ? 1 : 0; };
-    const run_result r = go(make(agent_options().hooks(hooks).tool(any_tool("x", [&](const json&) { ++ran; return json(); }))));
+    const run_result r = go(make(agent_options().hooks(hooks).tool(any_tool("x", [&](const json&) {
+        ++ran;
+        return json();
+    }))));
     EXPECT_EQ(r.error(), "truncated:max_tokens");
     EXPECT_EQ(r.outcome(), run_outcome::incomplete);
     EXPECT_EQ(ran, 0);
@@ -160,7 +171,10 @@ TEST_F(Loop, K25_RefusalAndContextExceededRunNoTool)
     for (const std::string token : {"refusal", "context_exceeded"}) {
         script({scripted_round().call("a", "x").stop(token)});
         int ran = 0;
-        const run_result r = go(make(agent_options().tool(any_tool("x", [&](const json&) { ++ran; return json(); }))));
+        const run_result r = go(make(agent_options().tool(any_tool("x", [&](const json&) {
+            ++ran;
+            return json();
+        }))));
         EXPECT_EQ(r.error(), token);
         EXPECT_EQ(r.outcome(), run_outcome::incomplete);
         EXPECT_EQ(r.stop_reason(), token);
@@ -194,7 +208,10 @@ TEST_F(Loop, Case_A11_ACallOfACutAnswerNeverRuns)
 {
     script({scripted_round("Hello").call("a", "x").error(provider_error(errc::stream_truncated, "cut", true))});
     int ran = 0;
-    const run_result r = go(make(agent_options().tool(any_tool("x", [&](const json&) { ++ran; return json(); }))));
+    const run_result r = go(make(agent_options().tool(any_tool("x", [&](const json&) {
+        ++ran;
+        return json();
+    }))));
     EXPECT_EQ(r.outcome(), run_outcome::failed);
     EXPECT_EQ(ran, 0);
     EXPECT_THAT(shape(r.messages()), ElementsAre("user:hi"));
@@ -230,10 +247,11 @@ TEST_F(Loop, Case_B6_WhatAToolSaysBecomesWellFormedText)
     using namespace std::string_literals;
     script({scripted_round().call("a", "text").call("b", "value").call("c", "fails"), scripted_round("end")});
     const std::string bad = "lone \xED\xA0\xBD, NUL \0, raw \xFF, U+FFFE \xEF\xBF\xBE end"s;
-    const run_result r = go(make(agent_options()
-                                     .tool(any_tool("text", [&](const json&) { return json(bad); }))
-                                     .tool(any_tool("value", [&](const json&) { return json::object().set("text", bad).set(bad, json::parse_or_throw("\"\\ud83d\"", "test")); }))
-                                     .tool(any_tool("fails", [&](const json&) -> json { throw std::runtime_error("what \xFF is this"); }))));
+    const run_result r =
+        go(make(agent_options()
+                    .tool(any_tool("text", [&](const json&) { return json(bad); }))
+                    .tool(any_tool("value", [&](const json&) { return json::object().set("text", bad).set(bad, json::parse_or_throw("\"\\ud83d\"", "test")); }))
+                    .tool(any_tool("fails", [&](const json&) -> json { throw std::runtime_error("what \xFF is this"); }))));
     ASSERT_THAT(model_->requests(), SizeIs(2));
     ASSERT_THAT(model_->requests()[1].messages, SizeIs(5));
     for (std::size_t i = 2; i < 5; ++i) {
@@ -260,7 +278,10 @@ TEST_F(Loop, Case_B4_CutArgumentsAreAToolErrorThatNamesToolAndPosition)
     a.offset = 12;
     script({scripted_round().malformed(bad, {a}).stop("tool_use"), scripted_round("sorry")});
     int ran = 0;
-    const run_result r = go(make(agent_options().tool(any_tool("find", [&](const json&) { ++ran; return json(); }))));
+    const run_result r = go(make(agent_options().tool(any_tool("find", [&](const json&) {
+        ++ran;
+        return json();
+    }))));
     EXPECT_EQ(r.outcome(), run_outcome::completed);
     EXPECT_EQ(r.text(), "sorry");
     EXPECT_EQ(ran, 0);
@@ -280,7 +301,10 @@ TEST_F(Loop, Case_B4_ArgumentsCutByTheOutputLimitEndTheRunAndRunNothing)
     a.malformed = true;
     script({scripted_round("par").malformed(bad, {a}).stop("max_tokens")});
     int ran = 0;
-    const run_result r = go(make(agent_options().tool(any_tool("find", [&](const json&) { ++ran; return json(); }))));
+    const run_result r = go(make(agent_options().tool(any_tool("find", [&](const json&) {
+        ++ran;
+        return json();
+    }))));
     EXPECT_EQ(r.error(), "truncated:max_tokens");
     EXPECT_EQ(ran, 0);
     EXPECT_TRUE(r.malformed());

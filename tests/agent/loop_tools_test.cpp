@@ -16,7 +16,8 @@ protected:
     /// Runs until `n` calls wait at once.
     bool until_running(int n)
     {
-        return rt::run_until(context, [&] { return bench.running == n; }, std::chrono::seconds(5));
+        return rt::run_until(
+            context, [&] { return bench.running == n; }, std::chrono::seconds(5));
     }
     scripted_round calls(std::initializer_list<std::pair<const char*, const char*>> list)
     {
@@ -93,18 +94,20 @@ TEST_F(LoopTools, Case_B8_OneOfFiveThrowsAndOneGivesUpAndTheOthersKeepTheirResul
         return json("ok " + a["i"].dump());
     }))));
     EXPECT_EQ(r.outcome(), run_outcome::completed);
-    EXPECT_THAT(shape(r.messages()), ElementsAre("user:hi", "assistant:[c0][c1][c2][c3][c4]", "tool:ok 0", "tool:[Loop] Tool error: broke", "tool:ok 2",
-                                                 "tool:[Loop] Tool error: the call was cancelled", "tool:ok 4", "assistant:end"));
+    EXPECT_THAT(shape(r.messages()),
+                ElementsAre("user:hi", "assistant:[c0][c1][c2][c3][c4]", "tool:ok 0", "tool:[Loop] Tool error: broke", "tool:ok 2",
+                            "tool:[Loop] Tool error: the call was cancelled", "tool:ok 4", "assistant:end"));
 }
 
 TEST_F(LoopTools, Case_B8_SiblingsThatStillRunWhenOneFailsGoOn)
 {
     script({calls({{"a", "w"}, {"bad", "throws"}, {"gone", "gives_up"}, {"b", "w"}, {"c", "w"}}), scripted_round("end")});
-    reagent::run& r = keep(make(agent_options()
-                              .tool(bench.tool("w"))
-                              .tool(any_tool("throws", [](const json&) -> json { throw std::runtime_error("broke"); }))
-                              .tool(any_tool("gives_up", [](const json&) -> json { throw boost::system::system_error(boost::asio::error::operation_aborted); })))
-                         .start("hi"));
+    reagent::run& r =
+        keep(make(agent_options()
+                      .tool(bench.tool("w"))
+                      .tool(any_tool("throws", [](const json&) -> json { throw std::runtime_error("broke"); }))
+                      .tool(any_tool("gives_up", [](const json&) -> json { throw boost::system::system_error(boost::asio::error::operation_aborted); })))
+                 .start("hi"));
     rt::started<run_result> op(context, agent_test::read_all(&r, &seen));
     ASSERT_TRUE(until_running(3));
     rt::run_until_idle(context);
@@ -112,8 +115,9 @@ TEST_F(LoopTools, Case_B8_SiblingsThatStillRunWhenOneFailsGoOn)
     EXPECT_FALSE(op.done());
     bench.release_all();
     ASSERT_TRUE(rt::run_until(context, [&] { return op.done(); }));
-    EXPECT_THAT(shape(op.get().messages()), ElementsAre("user:hi", "assistant:[a][bad][gone][b][c]", "tool:w done", "tool:[Loop] Tool error: broke",
-                                                        "tool:[Loop] Tool error: the call was cancelled", "tool:w done", "tool:w done", "assistant:end"));
+    EXPECT_THAT(shape(op.get().messages()),
+                ElementsAre("user:hi", "assistant:[a][bad][gone][b][c]", "tool:w done", "tool:[Loop] Tool error: broke",
+                            "tool:[Loop] Tool error: the call was cancelled", "tool:w done", "tool:w done", "assistant:end"));
 }
 
 awaitable<json> halt_when_told(std::shared_ptr<boost::asio::steady_timer> when)
@@ -171,15 +175,17 @@ TEST_F(LoopTools, Case_B9_TheErrorLeavesWhenTheLastSiblingHasEnded)
     int alive = 0, alive_at_end = -1;
     run_hooks hooks;
     hooks.on_error = [&](const error_report& e) { alive_at_end = e.source == "halt" ? alive : alive_at_end; };
-    reagent::run& r = keep(make(agent_options()
-                              .hooks(hooks)
-                              .tool(tool::from_check("slow", "Slow.", json(), {}, [&](json, tool_context&) { return slow_to_end(&context, &alive, &waiting); }))
-                              .tool(tool::from_check("halt", "Halts.", json(), {}, [when](json, tool_context&) { return halt_when_told(when); })))
-                         .start("hi"));
+    reagent::run& r =
+        keep(make(agent_options()
+                      .hooks(hooks)
+                      .tool(tool::from_check("slow", "Slow.", json(), {}, [&](json, tool_context&) { return slow_to_end(&context, &alive, &waiting); }))
+                      .tool(tool::from_check("halt", "Halts.", json(), {}, [when](json, tool_context&) { return halt_when_told(when); })))
+                 .start("hi"));
     rt::started<run_result> op(context, agent_test::read_all(&r, &seen));
     ASSERT_TRUE(rt::run_until(context, [&] { return alive == 2; }));
     when->cancel();
-    EXPECT_TRUE(rt::run_until(context, [&] { return op.done(); }, std::chrono::seconds(2)));
+    EXPECT_TRUE(rt::run_until(
+        context, [&] { return op.done(); }, std::chrono::seconds(2)));
     for (const auto& t : waiting) t->cancel();
     ASSERT_TRUE(rt::run_until(context, [&] { return op.done(); }));
     EXPECT_EQ(alive_at_end, 0);
@@ -192,7 +198,10 @@ TEST_F(LoopTools, Case_B9_NothingStartsAfterAHalt)
     for (const bool serial : {false, true}) {
         script({calls({{"h", "halt"}, {"a", "w"}, {"b", "w"}, {"s", "serial"}, {"c", "w"}})});
         int ran = 0;
-        const auto count = [&](const json&) { ++ran; return json(); };
+        const auto count = [&](const json&) {
+            ++ran;
+            return json();
+        };
         const run_result r = go(make(agent_options()
                                          .tool_concurrency(serial ? 16 : 1)
                                          .tool(any_tool("halt", [](const json&) -> json { throw halt_error("gate.stop"); }).serial(serial))
@@ -224,10 +233,10 @@ TEST_F(LoopTools, Case_B9_TheHaltThatCameFirstIsTheOneTheRunEndsWith)
 TEST_F(LoopTools, AHaltKeepsTheResultsOfCallsThatHadFinished)
 {
     script({calls({{"a", "fast"}, {"h", "halt"}})});
-    const run_result r = go(make(agent_options()
-                                     .tool_concurrency(1)
-                                     .tool(any_tool("fast", [](const json&) { return json("kept"); }))
-                                     .tool(any_tool("halt", [](const json&) -> json { throw halt_error("x.y"); }))));
+    const run_result r = go(make(
+        agent_options().tool_concurrency(1).tool(any_tool("fast", [](const json&) { return json("kept"); })).tool(any_tool("halt", [](const json&) -> json {
+            throw halt_error("x.y");
+        }))));
     EXPECT_THAT(shape(r.messages()), ElementsAre("user:hi", "assistant:[a][h]", "tool:kept", "tool:[halted:x.y]"));
 }
 
@@ -237,7 +246,10 @@ TEST_F(LoopTools, Case_B12_TwoHundredCallsInOneTurn)
     for (int i = 0; i < 200; ++i) many.call("c" + std::to_string(i), "x", json::object().set("i", i));
     script({many, scripted_round("end")});
     int ran = 0;
-    const run_result r = go(make(agent_options().tool(any_tool("x", [&](const json&) { ++ran; return json("ok"); }))));
+    const run_result r = go(make(agent_options().tool(any_tool("x", [&](const json&) {
+        ++ran;
+        return json("ok");
+    }))));
     EXPECT_EQ(ran, 128);
     ASSERT_EQ(model_->requests().size(), 2u);
     ASSERT_EQ(model_->requests()[1].messages.size(), 2u + 128u);

@@ -46,12 +46,32 @@ awaitable<json> echo(order o, tool_context& context)
 {
     co_return described_to_json(o).set("call", context.call_id);
 }
-awaitable<std::string> text(pair_of p) { co_return "a=" + std::to_string(p.a); }
-awaitable<pair_of> same(pair_of p) { co_return p; }
-awaitable<void> nothing(pair_of) { co_return; }
-int plain(pair_of p) { return p.a + 1; }
-awaitable<json> failing(pair_of) { throw tool_error("broken_thing", "it broke"); co_return json(); }
-awaitable<json> halting(pair_of) { throw halt_error("fs.writeScope", "no"); co_return json(); }
+awaitable<std::string> text(pair_of p)
+{
+    co_return "a=" + std::to_string(p.a);
+}
+awaitable<pair_of> same(pair_of p)
+{
+    co_return p;
+}
+awaitable<void> nothing(pair_of)
+{
+    co_return;
+}
+int plain(pair_of p)
+{
+    return p.a + 1;
+}
+awaitable<json> failing(pair_of)
+{
+    throw tool_error("broken_thing", "it broke");
+    co_return json();
+}
+awaitable<json> halting(pair_of)
+{
+    throw halt_error("fs.writeScope", "no");
+    co_return json();
+}
 
 tool_result invoke(const tool& t, std::string_view args)
 {
@@ -66,17 +86,18 @@ TEST(MakeTool, SchemaComesFromTheStruct)
 {
     const tool t = make_tool("echo", "Echoes.", &echo).doc("id", "The order.").doc("items.sku", "Stock number.");
     EXPECT_EQ(t.parameters().dump(),
-        R"({"type":"object","properties":{"id":{"type":"string","description":"The order."},"amount":{"type":"number"},"rush":{"type":"boolean"},)"
-        R"("account":{"type":"integer"},"every":{"type":"string","enum":["days","weeks"]},"items":{"type":"array","items":{"type":"object",)"
-        R"("properties":{"sku":{"type":"string","description":"Stock number."},"count":{"type":"integer","minimum":0}},"required":["sku","count"],)"
-        R"("additionalProperties":false}},"note":{"type":"string"},"extra":{}},"required":["id","amount","rush","account","every","items"],)"
-        R"("additionalProperties":false})");
+              R"({"type":"object","properties":{"id":{"type":"string","description":"The order."},"amount":{"type":"number"},"rush":{"type":"boolean"},)"
+              R"("account":{"type":"integer"},"every":{"type":"string","enum":["days","weeks"]},"items":{"type":"array","items":{"type":"object",)"
+              R"("properties":{"sku":{"type":"string","description":"Stock number."},"count":{"type":"integer","minimum":0}},"required":["sku","count"],)"
+              R"("additionalProperties":false}},"note":{"type":"string"},"extra":{}},"required":["id","amount","rush","account","every","items"],)"
+              R"("additionalProperties":false})");
 }
 
 TEST(MakeTool, ValuesArriveAndComeBack)
 {
     const tool t = make_tool("echo", "Echoes.", &echo);
-    const tool_result r = invoke(t, R"({"id":"o1","amount":2.5,"rush":true,"account":2512292042121000001,"every":"weeks","items":[{"sku":"s","count":3}],"note":null})");
+    const tool_result r =
+        invoke(t, R"({"id":"o1","amount":2.5,"rush":true,"account":2512292042121000001,"every":"weeks","items":[{"sku":"s","count":3}],"note":null})");
     ASSERT_TRUE(r.completed) << r.error;
     EXPECT_EQ(r.output, R"({"id":"o1","amount":2.5,"rush":true,"account":2512292042121000001,"every":"weeks","items":[{"sku":"s","count":3}],"call":"c1"})");
 }
@@ -87,7 +108,8 @@ TEST(MakeTool, EveryBadFieldIsNamedInOneMessage)
     const tool_result r = invoke(t, R"({"amount":"5","rush":1,"account":1.5,"every":"Weeks","items":[{"sku":1,"count":300}],"colour":"red"})");
     EXPECT_FALSE(r.completed);
     EXPECT_EQ(r.code, "bad_args");
-    EXPECT_EQ(r.error,
+    EXPECT_EQ(
+        r.error,
         R"("id" is required; "amount" must be a finite number, got string; "rush" must be a boolean, got number; "account" must be an integer, got number; )"
         R"("every" must be one of days, weeks, got "Weeks" (case matters: "weeks"); "items[0].sku" must be a string, got number; )"
         R"("items[0].count" must be between 0 and 255, got 300; "colour" is not an argument; declared: id, amount, rush, account, every, items, note, extra)");
@@ -109,7 +131,10 @@ TEST(MakeTool, ReturnTypes)
     EXPECT_EQ(invoke(make_tool("t", "T.", &nothing), R"({"a":1})").output, "");
     EXPECT_EQ(invoke(make_tool("t", "T.", &plain), R"({"a":1})").output, "2");
     int hits = 0;
-    const tool lambda = make_tool("t", "T.", [&hits](pair_of p, tool_context&) { ++hits; return same(p); });
+    const tool lambda = make_tool("t", "T.", [&hits](pair_of p, tool_context&) {
+        ++hits;
+        return same(p);
+    });
     EXPECT_EQ(invoke(lambda, R"({"a":7})").output, R"({"a":7})");
     EXPECT_EQ(hits, 1);
 }
@@ -161,7 +186,8 @@ TEST(Tool, DeclarationErrorsCarryTheirCodes)
         }
         return "none";
     };
-    arg_spec no_options("e", arg_type::enumeration, ""), blank("e", arg_type::enumeration, ""), twice("e", arg_type::enumeration, ""), extra("s", arg_type::string, "");
+    arg_spec no_options("e", arg_type::enumeration, ""), blank("e", arg_type::enumeration, ""), twice("e", arg_type::enumeration, ""),
+        extra("s", arg_type::string, "");
     blank.options = {" "};
     twice.options = {"a", "a"};
     extra.options = {"a"};

@@ -124,7 +124,10 @@ TEST_F(RunHandle, Case_E11_TwentyThousandRunsLeaveNothingBehind)
         }
     };
     std::size_t completed = 0, tools = 0, most = 0;
-    const agent a(context.get_executor(), std::make_shared<quick>(), agent_options().tool(any_tool("x", [&](const json&) { ++tools; return json("t"); })));
+    const agent a(context.get_executor(), std::make_shared<quick>(), agent_options().tool(any_tool("x", [&](const json&) {
+        ++tools;
+        return json("t");
+    })));
     constexpr std::size_t runs = 20'000, at_once = 200, warm = 2'000;
     // Objects on the heap, not bytes: what finished runs leave in some list is seen even when it is small.
     const rt::allocation_counter heap;
@@ -134,7 +137,8 @@ TEST_F(RunHandle, Case_E11_TwentyThousandRunsLeaveNothingBehind)
     for (std::size_t done = 0; done < runs; done += at_once) {
         if (done == warm) after_warm_up = objects();
         for (std::size_t i = 0; i < at_once; ++i)
-            a.async_run(run_request("hi").budget(team.child("run")).max_tokens(1), [&](error_code, const run_result& r) { completed += r.completed() ? 1 : 0; });
+            a.async_run(run_request("hi").budget(team.child("run")).max_tokens(1),
+                        [&](error_code, const run_result& r) { completed += r.completed() ? 1 : 0; });
         context.restart();
         while (context.run_one() != 0) most = std::max(most, a.live_runs());
     }

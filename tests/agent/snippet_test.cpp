@@ -21,7 +21,10 @@ BOOST_DESCRIBE_STRUCT(refund_args, (), (order_id, amount, note))
 struct receipt {
     std::string id;
 };
-asio::awaitable<receipt> ledger_refund(std::string order_id, double) { co_return receipt{"r-" + order_id}; }
+asio::awaitable<receipt> ledger_refund(std::string order_id, double)
+{
+    co_return receipt{"r-" + order_id};
+}
 
 asio::awaitable<reagent::json> refund(refund_args a, reagent::tool_context&)
 {
@@ -33,12 +36,14 @@ struct support_desk {
     reagent::provider_ptr model;
     reagent::agent agent;
     support_desk(asio::any_io_executor ex, reagent::provider_ptr m, const reagent::gate_policy& rules, reagent::audit_log& audit)
-        : model(std::move(m)), agent(ex, model, reagent::agent_options().system("You are a support agent.")
-              .tool(reagent::make_tool("refund", "Refund an order.", &refund).effect(reagent::effect::destructive))
-              .rates(reagent::rates(150, 600))
-              .gate(rules, audit))
-    {
-    }
+        : model(std::move(m)),
+          agent(ex, model,
+                reagent::agent_options()
+                    .system("You are a support agent.")
+                    .tool(reagent::make_tool("refund", "Refund an order.", &refund).effect(reagent::effect::destructive))
+                    .rates(reagent::rates(150, 600))
+                    .gate(rules, audit))
+    {}
 };
 
 struct chat_socket {

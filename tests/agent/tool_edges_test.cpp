@@ -19,7 +19,10 @@ protected:
     }
 };
 
-awaitable<json> echo(const json& args, tool_context&) { co_return args; }
+awaitable<json> echo(const json& args, tool_context&)
+{
+    co_return args;
+}
 
 tool with_schema(std::string_view schema)
 {
@@ -33,7 +36,8 @@ TEST_F(ToolEdges, NullForAnOptionalArgumentOfASchemaIsAbsent)
         "both":{"allOf":[{"type":["integer","null"]},{"type":"integer"}]},"ref":{"$ref":"#/$defs/name"},"open":{"$ref":"#/$defs/free"},
         "tree":{"$ref":"#"}},
         "required":["id"],"additionalProperties":false,"$defs":{"name":{"type":"string"},"free":{"type":["string","null"]}}})");
-    const tool_result r = call(t, R"({"id":"o1","note":null,"unit":null,"maybe":null,"any":null,"either":null,"none":null,"both":null,"ref":null,"open":null,"tree":null})");
+    const tool_result r =
+        call(t, R"({"id":"o1","note":null,"unit":null,"maybe":null,"any":null,"either":null,"none":null,"both":null,"ref":null,"open":null,"tree":null})");
     ASSERT_TRUE(r.completed) << r.error;
     EXPECT_EQ(r.value.dump(), R"({"id":"o1","maybe":null,"any":null,"either":null,"none":null,"open":null})");
     EXPECT_EQ(call(t, R"({"id":null})").code, "bad_args") << "a required one is not absent";
@@ -42,14 +46,26 @@ TEST_F(ToolEdges, NullForAnOptionalArgumentOfASchemaIsAbsent)
 }
 
 int count_calls = 0;
-awaitable<std::string> now_awaited() { co_return "noon"; }
-int now_plain() { return 12; }
-void touch() { ++count_calls; }
+awaitable<std::string> now_awaited()
+{
+    co_return "noon";
+}
+int now_plain()
+{
+    return 12;
+}
+void touch()
+{
+    ++count_calls;
+}
 awaitable<json> who(tool_context& c)
 {
     co_return json(c.call_id);
 }
-std::string who_plain(tool_context& c) { return c.call_id; }
+std::string who_plain(tool_context& c)
+{
+    return c.call_id;
+}
 
 TEST_F(ToolEdges, FunctionsWithoutArguments)
 {
@@ -109,12 +125,15 @@ TEST_F(ToolEdges, ThePriceOfACallIsInItsRecordAndIsCharged)
     script({scripted_round().call("a", "find"), scripted_round("end")});
     const audit_log log = audit_log::in_memory();
     const budget team("team", usd("5"));
-    const agent a = make(agent_options().rates(rates(1, 1)).gate(gate_policy(), log).tool(
-        tool::from_check("find", "Finds.", json::object().set("type", "object"), {}, &fail_at_a_price)));
+    const agent a = make(agent_options()
+                             .rates(rates(1, 1))
+                             .gate(gate_policy(), log)
+                             .tool(tool::from_check("find", "Finds.", json::object().set("type", "object"), {}, &fail_at_a_price)));
     go(a, run_request("hi").budget(team).max_tokens(10));
     std::vector<double> costs;
     for (const json& line : log.read())
-        if (line["phase"].as_string() == "record" && line["action"]["type"].as_string() != "llm") costs.push_back(line["result"]["costUsd"].get_double().value_or(-1));
+        if (line["phase"].as_string() == "record" && line["action"]["type"].as_string() != "llm")
+            costs.push_back(line["result"]["costUsd"].get_double().value_or(-1));
     EXPECT_THAT(costs, ElementsAre(0.0025));
     EXPECT_GE(team.state().spent.cost, usd("0.0025"));
 }

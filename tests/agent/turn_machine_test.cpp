@@ -42,7 +42,10 @@ tool_result bad(std::string error = "broke")
     return r;
 }
 
-transcript hi() { return {message::user("hi")}; }
+transcript hi()
+{
+    return {message::user("hi")};
+}
 
 /// Runs one round of the machine with every call answered by `result`; true when it goes on.
 bool round(turn_machine& m, generate_result model, const tool_result& result)
@@ -73,7 +76,8 @@ TEST(TurnMachine, K19_OrderOfMembersMatters)
 
 TEST(TurnMachine, Case_B5_BigIntegersStayDistinct)
 {
-    const tool_call a("1", "x", json::parse_or_throw(R"({"id":2512292042121000001})", "a")), b("1", "x", json::parse_or_throw(R"({"id":2512292042121000000})", "b"));
+    const tool_call a("1", "x", json::parse_or_throw(R"({"id":2512292042121000001})", "a")),
+        b("1", "x", json::parse_or_throw(R"({"id":2512292042121000000})", "b"));
     EXPECT_NE(agent_detail::failure_fingerprint(a), agent_detail::failure_fingerprint(b));
     EXPECT_NE(agent_detail::call_fingerprint(a), agent_detail::call_fingerprint(b));
 }

@@ -14,7 +14,8 @@ class WholeRun : public fixture {
 protected:
     log_sink to_log()
     {
-        return log_sink([this](log_level level, std::string_view line) { logged.push_back(std::to_string(static_cast<int>(level)) + " " + std::string(line)); });
+        return log_sink(
+            [this](log_level level, std::string_view line) { logged.push_back(std::to_string(static_cast<int>(level)) + " " + std::string(line)); });
     }
     std::vector<std::string> logged;
 };

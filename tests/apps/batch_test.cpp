@@ -21,7 +21,8 @@ std::vector<json> answers(const program_result& r)
 }
 
 /// Feeds a file of cases to a batch command, the way an outside runner does.
-void expect_vectors(std::vector<std::string> command, const std::string& file, const std::function<bool(const testing::vector_case&)>& wanted, std::size_t least)
+void expect_vectors(std::vector<std::string> command, const std::string& file, const std::function<bool(const testing::vector_case&)>& wanted,
+                    std::size_t least)
 {
     std::string input;
     std::vector<testing::vector_case> cases;
@@ -44,15 +45,29 @@ void expect_vectors(std::vector<std::string> command, const std::string& file, c
     }
 }
 
-bool is_openai(const testing::vector_case& c) { return c.in["provider"] == json("openai"); }
+bool is_openai(const testing::vector_case& c)
+{
+    return c.in["provider"] == json("openai");
+}
 
-TEST(Batch, ToolVectors) { expect_vectors({"tools", "invoke", "--batch"}, "tools.jsonl", [](const auto&) { return true; }, 200); }
-TEST(Batch, DecodeVectors) { expect_vectors({"provider", "decode", "--batch"}, "decode.jsonl", &is_openai, 20); }
-TEST(Batch, EncodeVectors) { expect_vectors({"provider", "encode", "--batch"}, "encode.jsonl", &is_openai, 20); }
+TEST(Batch, ToolVectors)
+{
+    expect_vectors(
+        {"tools", "invoke", "--batch"}, "tools.jsonl", [](const auto&) { return true; }, 200);
+}
+TEST(Batch, DecodeVectors)
+{
+    expect_vectors({"provider", "decode", "--batch"}, "decode.jsonl", &is_openai, 20);
+}
+TEST(Batch, EncodeVectors)
+{
+    expect_vectors({"provider", "encode", "--batch"}, "encode.jsonl", &is_openai, 20);
+}
 
 TEST(Batch, ABadLineIsAnsweredAndTheBatchGoesOn)
 {
-    for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{{"tools", "invoke", "--batch"}, {"provider", "decode", "--batch"}, {"provider", "encode", "--batch"}}) {
+    for (const std::vector<std::string>& command :
+         std::vector<std::vector<std::string>>{{"tools", "invoke", "--batch"}, {"provider", "decode", "--batch"}, {"provider", "encode", "--batch"}}) {
         const program_result r = reagent_run(command, "{\n\n{\"id\":7}\n[1]\n{\"id\":\"last\",\"tool\":\"think\",\"args\":{\"thought\":\"\"}}");
         EXPECT_EQ(r.status, 0);
         const std::vector<json> told = answers(r);

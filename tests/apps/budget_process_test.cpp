@@ -35,7 +35,10 @@ std::string fetch(const mock_process& mock, const std::string& path)
     return testing::complete(io, get(http, base.substr(0, base.rfind("/v1")) + path));
 }
 
-usd dollars(const json& j) { return usd::from_double(j.get_double().value()); }
+usd dollars(const json& j)
+{
+    return usd::from_double(j.get_double().value());
+}
 
 class BudgetProcess : public ::testing::TestWithParam<std::tuple<unsigned, bool>> {};
 

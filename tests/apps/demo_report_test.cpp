@@ -16,7 +16,8 @@ TEST(DemoReport, NamesEveryPromiseThatIsNotKept)
     r.add_refused("no price");
     r.close(usd("1.5"), std::chrono::seconds(31), 10);
     const std::vector<std::string> broken = r.broken_promises();
-    for (const char* part : {"a run did not start: no price", "1 of 3 runs ended", "no run completed", "no run was halted with partial text", "$1.5 was spent, the cap is $1", "more than 30 s"})
+    for (const char* part : {"a run did not start: no price", "1 of 3 runs ended", "no run completed", "no run was halted with partial text",
+                             "$1.5 was spent, the cap is $1", "more than 30 s"})
         EXPECT_THAT(broken, Contains(HasSubstr(part)));
     EXPECT_EQ(broken.size(), 6U);
 }
@@ -37,7 +38,8 @@ TEST(DemoReport, JsonHasTheNamesOthersRead)
     r.add(run_result());
     r.close(usd("0.2"), std::chrono::milliseconds(500), 12.34);
     const json out = r.to_json();
-    for (const char* key : {"agents", "outcomes", "turns", "tokens", "spent_usd", "cap_usd", "latency_ms", "agents_per_s", "peak_rss_mb"}) EXPECT_NE(out.find(key), nullptr) << key;
+    for (const char* key : {"agents", "outcomes", "turns", "tokens", "spent_usd", "cap_usd", "latency_ms", "agents_per_s", "peak_rss_mb"})
+        EXPECT_NE(out.find(key), nullptr) << key;
     EXPECT_EQ(out["spent_usd"].dump(), "0.2");
     EXPECT_EQ(out["agents_per_s"].get_double(), 2.0);
     EXPECT_EQ(out["peak_rss_mb"].get_double(), 12.3);

@@ -11,7 +11,10 @@ namespace reagent::apps_test {
 namespace {
 namespace demo_test {
 
-std::int64_t whole(const json& j) { return j.get_int64().value_or(-1); }
+std::int64_t whole(const json& j)
+{
+    return j.get_int64().value_or(-1);
+}
 
 /// What everyone may rely on, whatever the number of agents.
 void expect_promises(const program_result& r, std::int64_t agents)
@@ -33,7 +36,8 @@ void expect_promises(const program_result& r, std::int64_t agents)
     EXPECT_GT(cap, 0);
     EXPECT_LE(spent, cap);
     EXPECT_GE(spent, 0.6 * cap);
-    const double p50 = out["latency_ms"]["p50"].get_double().value_or(-1), p90 = out["latency_ms"]["p90"].get_double().value_or(-1), p99 = out["latency_ms"]["p99"].get_double().value_or(-1);
+    const double p50 = out["latency_ms"]["p50"].get_double().value_or(-1), p90 = out["latency_ms"]["p90"].get_double().value_or(-1),
+                 p99 = out["latency_ms"]["p99"].get_double().value_or(-1);
     EXPECT_GT(p50, 0);
     EXPECT_LE(p50, p90);
     EXPECT_LE(p90, p99);
@@ -42,9 +46,18 @@ void expect_promises(const program_result& r, std::int64_t agents)
     EXPECT_GT(out["peak_rss_mb"].get_double().value_or(0), 0);
 }
 
-TEST(Demo, FewAgents) { expect_promises(reagent_run({"demo", "--agents", "20", "--json"}), 20); }
-TEST(Demo, SomeMore) { expect_promises(reagent_run({"demo", "--agents", "137", "--json"}), 137); }
-TEST(Demo, FiveHundred) { expect_promises(reagent_run({"demo", "--json"}), 500); }
+TEST(Demo, FewAgents)
+{
+    expect_promises(reagent_run({"demo", "--agents", "20", "--json"}), 20);
+}
+TEST(Demo, SomeMore)
+{
+    expect_promises(reagent_run({"demo", "--agents", "137", "--json"}), 137);
+}
+TEST(Demo, FiveHundred)
+{
+    expect_promises(reagent_run({"demo", "--json"}), 500);
+}
 
 TEST(Demo, TheTableNamesOutcomesCostAndPercentiles)
 {

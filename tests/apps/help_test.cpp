@@ -11,8 +11,19 @@ using ::testing::IsEmpty;
 
 TEST(Help, EveryCommandHasHelpWithAnExample)
 {
-    const std::vector<std::vector<std::string>> commands{{}, {"run"}, {"mock"}, {"demo"}, {"models"}, {"doctor"}, {"tools"}, {"tools", "list"}, {"tools", "show"},
-        {"tools", "invoke"}, {"provider"}, {"provider", "decode"}, {"provider", "encode"}};
+    const std::vector<std::vector<std::string>> commands{{},
+                                                         {"run"},
+                                                         {"mock"},
+                                                         {"demo"},
+                                                         {"models"},
+                                                         {"doctor"},
+                                                         {"tools"},
+                                                         {"tools", "list"},
+                                                         {"tools", "show"},
+                                                         {"tools", "invoke"},
+                                                         {"provider"},
+                                                         {"provider", "decode"},
+                                                         {"provider", "encode"}};
     for (std::vector<std::string> command : commands) {
         std::string name = "reagent";
         for (const std::string& word : command) name += " " + word;

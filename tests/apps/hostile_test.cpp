@@ -30,7 +30,8 @@ void expect_one_line(const program_result& r, int status, const std::string& par
 
 TEST(Hostile, OutputThatCannotBeWrittenIsFailedWork)
 {
-    for (const std::string command : {"models", "models --json", "tools list", "tools show think", "doctor", "--version", "--help", "run --help", "mock --port 0"})
+    for (const std::string command :
+         {"models", "models --json", "tools list", "tools show think", "doctor", "--version", "--help", "run --help", "mock --port 0"})
         for (const std::string where : {">/dev/full", ">&-"}) {
             const std::string line = "\"$0\" " + command + " " + where;
             expect_one_line(shell(line), 1, "standard output cannot be written", line);
@@ -72,8 +73,9 @@ TEST(Hostile, WhatHasNoEndIsNotReadToItsEnd)
 
 TEST(Hostile, NumbersOfFlagsAreBounded)
 {
-    for (const std::string flag : {"--timeout-ms 18446744073709551615", "--timeout-ms -1", "--deadline-ms 9223372036854775807", "--max-tokens -5", "--max-tokens 18446744073709551615",
-                                   "--max-total-tokens 18446744073709551615", "--rates nan 1", "--rates inf 1", "--rates 1e308 1", "--tool-concurrency -1"}) {
+    for (const std::string flag :
+         {"--timeout-ms 18446744073709551615", "--timeout-ms -1", "--deadline-ms 9223372036854775807", "--max-tokens -5", "--max-tokens 18446744073709551615",
+          "--max-total-tokens 18446744073709551615", "--rates nan 1", "--rates inf 1", "--rates 1e308 1", "--tool-concurrency -1"}) {
         const program_result r = shell("\"$0\" run hi --model m --base-url http://127.0.0.1:9/v1 " + flag);
         expect_one_line(r, 2, flag.substr(0, flag.find(' ')), flag);
     }

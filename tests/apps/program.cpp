@@ -160,10 +160,19 @@ bool program::wait_for(const std::string& where, const std::string& text)
         if (!pump(until)) return false;
     return true;
 }
-bool program::wait_for_output(const std::string& text) { return wait_for(result_.out, text); }
-bool program::wait_for_messages(const std::string& text) { return wait_for(result_.err, text); }
+bool program::wait_for_output(const std::string& text)
+{
+    return wait_for(result_.out, text);
+}
+bool program::wait_for_messages(const std::string& text)
+{
+    return wait_for(result_.err, text);
+}
 
-void program::signal(int number) const { ::kill(pid_, number); }
+void program::signal(int number) const
+{
+    ::kill(pid_, number);
+}
 
 program_result reagent_run(std::vector<std::string> arguments, std::string input)
 {
@@ -180,7 +189,10 @@ scratch_file::scratch_file(std::string_view content, std::string_view suffix)
     if (fd < 0 || ::write(fd, content.data(), content.size()) != static_cast<ssize_t>(content.size())) throw std::runtime_error("cannot write " + path_);
     ::close(fd);
 }
-scratch_file::~scratch_file() { ::unlink(path_.c_str()); }
+scratch_file::~scratch_file()
+{
+    ::unlink(path_.c_str());
+}
 
 namespace {
 
@@ -193,7 +205,8 @@ std::vector<std::string> mock_arguments(const std::string& fixtures, std::vector
 
 }  // namespace
 
-mock_process::mock_process(std::string_view fixtures, std::vector<std::string> more) : fixtures_(fixtures), mock_(mock_arguments(fixtures_.path(), std::move(more)))
+mock_process::mock_process(std::string_view fixtures, std::vector<std::string> more)
+    : fixtures_(fixtures), mock_(mock_arguments(fixtures_.path(), std::move(more)))
 {
     mock_.start();
     if (!mock_.wait_for_output("\n")) throw std::runtime_error("the mock did not start: " + mock_.wait().err);

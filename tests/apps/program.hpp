@@ -27,10 +27,22 @@ public:
     program(const program&) = delete;
     program& operator=(const program&) = delete;
 
-    program& set(std::string name, std::string value) { environment_[std::move(name)] = std::move(value); return *this; }
-    program& input(std::string text) { input_ = std::move(text); return *this; }
+    program& set(std::string name, std::string value)
+    {
+        environment_[std::move(name)] = std::move(value);
+        return *this;
+    }
+    program& input(std::string text)
+    {
+        input_ = std::move(text);
+        return *this;
+    }
     /// The input does not end before `close_input`.
-    program& keep_input_open() { input_ends_ = false; return *this; }
+    program& keep_input_open()
+    {
+        input_ends_ = false;
+        return *this;
+    }
     void close_input() { input_ends_ = true; }
 
     /// Starts, feeds the input, reads both outputs to their end. A minute at most, then it is killed.

@@ -91,7 +91,9 @@ TEST_F(Run, QuietLeavesOnlyTheAnswer)
 TEST_F(Run, JsonPrintsOneObject)
 {
     for (const bool stream : {true, false}) {
-        const program_result r = ask("sum", stream ? std::vector<std::string>{"--json", "--tools", "calculate"} : std::vector<std::string>{"--json", "--no-stream", "--tools", "calculate"});
+        const program_result r = ask("sum",
+                                     stream ? std::vector<std::string>{"--json", "--tools", "calculate"}
+                                            : std::vector<std::string>{"--json", "--no-stream", "--tools", "calculate"});
         EXPECT_EQ(r.status, 0) << r.err;
         const json out = json::parse_or_throw(r.out, "the output");
         EXPECT_EQ(out["outcome"], json("completed"));

@@ -13,10 +13,12 @@ class tls_server {
 public:
     tls_server() : key_("", ".key"), certificate_("", ".pem")
     {
-        program make("openssl", {"req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=reagent test", "-addext",
-                                 "subjectAltName=IP:127.0.0.1", "-keyout", key_.path(), "-out", certificate_.path()});
+        program make("openssl",
+                     {"req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=reagent test",
+                      "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key_.path(), "-out", certificate_.path()});
         made = make.run();
-        server_ = std::make_unique<program>("openssl", std::vector<std::string>{"s_server", "-accept", "127.0.0.1:0", "-key", key_.path(), "-cert", certificate_.path(), "-www"});
+        server_ = std::make_unique<program>(
+            "openssl", std::vector<std::string>{"s_server", "-accept", "127.0.0.1:0", "-key", key_.path(), "-cert", certificate_.path(), "-www"});
         server_->keep_input_open();
         server_->start();
         if (!server_->wait_for_output("ACCEPT 127.0.0.1:")) return;
@@ -47,15 +49,18 @@ TEST(Tls, AnUnknownAuthorityIsOneClearLine)
     const scratch_file other(R"(-----BEGIN CERTIFICATE-----
 MIIBfTCCASOgAwIBAgIUB0m1r3n1gX0m1r3n1gX0m1r3n1gwCgYIKoZIzj0EAwIw
 -----END CERTIFICATE-----
-)", ".pem");
-    EXPECT_EQ(reagent_run({"run", "hello", "--base-url", server.base_url, "--model", "m", "--ca-file", other.path()}).status, 2) << "a broken bundle is bad configuration";
+)",
+                             ".pem");
+    EXPECT_EQ(reagent_run({"run", "hello", "--base-url", server.base_url, "--model", "m", "--ca-file", other.path()}).status, 2)
+        << "a broken bundle is bad configuration";
 }
 
 TEST(Tls, TheRightAuthorityIsTrusted)
 {
     const tls_server server;
     ASSERT_NE(server.base_url, "");
-    const program_result r = reagent_run({"run", "hello", "--base-url", server.base_url, "--model", "m", "--ca-file", server.certificate(), "--timeout-ms", "300"});
+    const program_result r =
+        reagent_run({"run", "hello", "--base-url", server.base_url, "--model", "m", "--ca-file", server.certificate(), "--timeout-ms", "300"});
     // The server takes the request and keeps silent: the handshake went well.
     EXPECT_EQ(r.status, 1);
     EXPECT_THAT(r.err, HasSubstr("timed out after 300ms of socket inactivity"));

@@ -44,7 +44,10 @@ TEST(Usage, BadCommandLinesAreOneLineAndStatusTwo)
     for (const auto& [arguments, part] : table) expect_refused(reagent_run(arguments), 2, part, ::testing::PrintToString(arguments));
 }
 
-TEST(Usage, NoCommandIsAnErrorToo) { expect_refused(reagent_run({}), 2, "reagent --help", "no arguments"); }
+TEST(Usage, NoCommandIsAnErrorToo)
+{
+    expect_refused(reagent_run({}), 2, "reagent --help", "no arguments");
+}
 
 TEST(Usage, WhatARunNeedsBeforeItStarts)
 {
@@ -52,20 +55,23 @@ TEST(Usage, WhatARunNeedsBeforeItStarts)
     expect_refused(reagent_run({"run", "hello", "--base-url", "not a url"}), 2, "baseUrl", "bad base URL");
     expect_refused(reagent_run({"run", "hello", "--base-url", "ftp://example.org/"}), 2, "baseUrl", "no http URL");
     expect_refused(reagent_run({"run", "hello", "--provider", "opnai"}), 2, "provider \"opnai\" is not known", "unknown provider");
-    expect_refused(reagent_run({"run", "hello", "--tools", "calculat", "--base-url", "http://127.0.0.1:9/v1"}), 2, "did you mean \"calculate\"?", "unknown tool");
+    expect_refused(reagent_run({"run", "hello", "--tools", "calculat", "--base-url", "http://127.0.0.1:9/v1"}), 2, "did you mean \"calculate\"?",
+                   "unknown tool");
     expect_refused(reagent_run({"run", "hello", "--key-file", "/no/such/key"}), 2, "/no/such/key", "no key file");
     expect_refused(reagent_run({"run", "--base-url", "http://127.0.0.1:9/v1"}, ""), 2, "the question is empty", "empty standard input");
     expect_refused(reagent_run({"run", "hello", "--base-url", "http://127.0.0.1:9/v1", "--ca-file", "/no/such/ca.pem"}), 2, "/no/such/ca.pem", "no CA file");
     const scratch_file junk("this is no certificate", ".pem");
-    expect_refused(reagent_run({"run", "hello", "--base-url", "https://127.0.0.1:9/v1", "--ca-file", junk.path()}), 2, junk.path(), "CA file without a certificate");
+    expect_refused(reagent_run({"run", "hello", "--base-url", "https://127.0.0.1:9/v1", "--ca-file", junk.path()}), 2, junk.path(),
+                   "CA file without a certificate");
 }
 
 TEST(Usage, ACapInDollarsNeedsAKnownPrice)
 {
-    expect_refused(reagent_run({"run", "hello", "--base-url", "http://127.0.0.1:9/v1", "--model", "nobody-knows-me", "--max-cost-usd", "1", "--max-tokens", "10"}), 2, "nobody-knows-me",
-                   "unknown model under a cap");
-    expect_refused(reagent_run({"run", "hello", "--base-url", "http://127.0.0.1:9/v1", "--model", "nobody-knows-me", "--max-total-tokens", "1000"}), 2, "budget.unbounded",
-                   "no bound on the answer under a cap");
+    expect_refused(
+        reagent_run({"run", "hello", "--base-url", "http://127.0.0.1:9/v1", "--model", "nobody-knows-me", "--max-cost-usd", "1", "--max-tokens", "10"}), 2,
+        "nobody-knows-me", "unknown model under a cap");
+    expect_refused(reagent_run({"run", "hello", "--base-url", "http://127.0.0.1:9/v1", "--model", "nobody-knows-me", "--max-total-tokens", "1000"}), 2,
+                   "budget.unbounded", "no bound on the answer under a cap");
 }
 
 TEST(Usage, ARefusedConnectionIsFailedWork)

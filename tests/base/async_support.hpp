@@ -23,8 +23,8 @@
 
 namespace base_tests {
 
-using reagent::asio::io_context;
 using reagent::awaitable;
+using reagent::asio::io_context;
 using namespace std::chrono_literals;
 namespace asio = reagent::asio;
 
@@ -117,10 +117,10 @@ struct hosted {
     void start(stage& s, awaitable<T> operation)
     {
         asio::co_spawn(s.context, std::move(operation), asio::bind_cancellation_slot(signal.slot(), [this](std::exception_ptr e, T v) {
-            done = true;
-            failure = std::move(e);
-            if (!failure) value.emplace(std::move(v));
-        }));
+                           done = true;
+                           failure = std::move(e);
+                           if (!failure) value.emplace(std::move(v));
+                       }));
     }
     void cancel() { signal.emit(asio::cancellation_type::terminal); }
 };

@@ -66,7 +66,7 @@ TEST(Errors, TimeoutsNameTheirBoundAndOnlyADeadlineIsFinal)
         bool retryable;
     };
     for (const row& r : {row{errc::connect_timeout, "connect", true}, row{errc::first_byte_timeout, "headers", true}, row{errc::idle_timeout, "idle", true},
-             row{errc::pool_timeout, "pool", true}, row{errc::deadline, "deadline", false}}) {
+                         row{errc::pool_timeout, "pool", true}, row{errc::deadline, "deadline", false}}) {
         const timeout_error e(r.code, "m");
         EXPECT_EQ(e.bound(), r.bound);
         EXPECT_EQ(e.retryable(), r.retryable);

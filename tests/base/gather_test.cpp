@@ -161,7 +161,7 @@ TEST(Gather, AFatalOutcomeCancelsTheSiblingsAndJoinsThem)
         return o.status() == branch_status::failed;
     });
     EXPECT_EQ(shape(result), "cfvv");
-    EXPECT_EQ(asked, (std::vector<std::size_t>{2, 1}) ) << "asked in the order of ends, and no more after the stop";
+    EXPECT_EQ(asked, (std::vector<std::size_t>{2, 1})) << "asked in the order of ends, and no more after the stop";
     EXPECT_EQ(s.log.back(), "cleaned 0");
 }
 

@@ -68,9 +68,8 @@ TEST(Offload, ACancelReachesNobodyOnThePool)
         asio::io_context context(1);
         asio::cancellation_signal stop;
         int got = 0;
-        asio::co_spawn(context, brief(&pool), asio::bind_cancellation_slot(stop.slot(), [&got](const std::exception_ptr& failure, int value) {
-            got = failure ? -1 : value;
-        }));
+        asio::co_spawn(context, brief(&pool),
+                       asio::bind_cancellation_slot(stop.slot(), [&got](const std::exception_ptr& failure, int value) { got = failure ? -1 : value; }));
         // When the work is done and its result on the way back: the signal comes before it.
         asio::post(context, [&pool, &stop] {
             for (int turn = 0; turn < 4; ++turn) {

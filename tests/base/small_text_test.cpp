@@ -21,8 +21,15 @@ using namespace std::string_literals;
 
 TEST(Base64, EncodesAndDecodesEveryLength)
 {
-    const std::pair<std::string, std::string> rows[] = {{"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"foob", "Zm9vYg=="}, {"fooba", "Zm9vYmE="}, {"foobar", "Zm9vYmFy"},
-        {"\xFB\xFF\xFE", "+//+"}, {"\0\0"s, "AAA="}};
+    const std::pair<std::string, std::string> rows[] = {{"", ""},
+                                                        {"f", "Zg=="},
+                                                        {"fo", "Zm8="},
+                                                        {"foo", "Zm9v"},
+                                                        {"foob", "Zm9vYg=="},
+                                                        {"fooba", "Zm9vYmE="},
+                                                        {"foobar", "Zm9vYmFy"},
+                                                        {"\xFB\xFF\xFE", "+//+"},
+                                                        {"\0\0"s, "AAA="}};
     for (const auto& [bytes, text] : rows) {
         EXPECT_EQ(base64_encode(bytes), text);
         EXPECT_EQ(*base64_decode(text), bytes);
@@ -133,7 +140,10 @@ TEST(LogSink, DropsByDefaultAndCallsWhatItWasGiven)
     EXPECT_EQ(got, "line");
 }
 
-system_time at(std::int64_t ms) { return system_time(std::chrono::milliseconds(ms)); }
+system_time at(std::int64_t ms)
+{
+    return system_time(std::chrono::milliseconds(ms));
+}
 
 TEST(TimeText, Iso8601RoundTrips)
 {
@@ -151,17 +161,36 @@ TEST(TimeText, Rfc3339)
         std::optional<std::int64_t> ms;
     };
     const row rows[] = {
-        {"1970-01-01T00:00:00Z", 0}, {"1970-01-01t00:00:00z", 0}, {"1970-01-01 00:00:00Z", 0}, {"1970-01-01T00:00:00.5Z", 500}, {"1970-01-01T00:00:00.0019Z", 1}, {"1970-01-01T02:30:00+02:30", 0},
-        {"1969-12-31T23:00:00-01:00", 0}, {"2024-02-29T00:00:00Z", 1709164800000}, {"2016-12-31T23:59:60Z", 1483228800000}, {"2023-02-29T00:00:00Z", {}}, {"1970-13-01T00:00:00Z", {}},
-        {"1970-01-32T00:00:00Z", {}}, {"1970-01-01T24:00:00Z", {}}, {"1970-01-01T00:60:00Z", {}}, {"1970-01-01T00:00:61Z", {}}, {"1970-01-01T00:00:00", {}}, {"1970-01-01", {}}, {"1970-01-01T00:00:00.Z", {}},
-        {"1970-01-01T00:00:00+24:00", {}}, {"1970-01-01T00:00:00+0100", {}}, {"1970-1-1T00:00:00Z", {}}, {"1970-01-01T00:00:00Zx", {}}, {"0001-01-01T00:00:00Z", {}}, {"9999-01-01T00:00:00Z", {}}, {"", {}},
+        {"1970-01-01T00:00:00Z", 0},
+        {"1970-01-01t00:00:00z", 0},
+        {"1970-01-01 00:00:00Z", 0},
+        {"1970-01-01T00:00:00.5Z", 500},
+        {"1970-01-01T00:00:00.0019Z", 1},
+        {"1970-01-01T02:30:00+02:30", 0},
+        {"1969-12-31T23:00:00-01:00", 0},
+        {"2024-02-29T00:00:00Z", 1709164800000},
+        {"2016-12-31T23:59:60Z", 1483228800000},
+        {"2023-02-29T00:00:00Z", {}},
+        {"1970-13-01T00:00:00Z", {}},
+        {"1970-01-32T00:00:00Z", {}},
+        {"1970-01-01T24:00:00Z", {}},
+        {"1970-01-01T00:60:00Z", {}},
+        {"1970-01-01T00:00:61Z", {}},
+        {"1970-01-01T00:00:00", {}},
+        {"1970-01-01", {}},
+        {"1970-01-01T00:00:00.Z", {}},
+        {"1970-01-01T00:00:00+24:00", {}},
+        {"1970-01-01T00:00:00+0100", {}},
+        {"1970-1-1T00:00:00Z", {}},
+        {"1970-01-01T00:00:00Zx", {}},
+        {"0001-01-01T00:00:00Z", {}},
+        {"9999-01-01T00:00:00Z", {}},
+        {"", {}},
     };
     for (const row& r : rows) {
         const std::optional<system_time> t = parse_rfc3339(r.text);
         ASSERT_EQ(t.has_value(), r.ms.has_value()) << r.text;
-        if (t) {
-            EXPECT_EQ(std::chrono::floor<std::chrono::milliseconds>(*t), at(*r.ms)) << r.text;
-        }
+        if (t) { EXPECT_EQ(std::chrono::floor<std::chrono::milliseconds>(*t), at(*r.ms)) << r.text; }
     }
 }
 
@@ -175,21 +204,33 @@ TEST(TimeText, HttpDatesInAllThreeForms)
     EXPECT_EQ(parse_http_date("Wed Nov 16 08:49:37 1994", now), wanted + 240h);
     EXPECT_EQ(parse_http_date("Thursday, 06-Nov-76 08:49:37 GMT", now), parse_rfc3339("2076-11-06T08:49:37Z"));
     EXPECT_EQ(parse_http_date("Sunday, 06-Nov-77 08:49:37 GMT", now), parse_rfc3339("1977-11-06T08:49:37Z"));
-    for (const char* text : {"", "soon", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 UTC", "Sun, 6 Nov 1994 08:49:37 GMT", "Sun, 31 Feb 1994 08:49:37 GMT", "Xun, 06 Nov 1994 08:49:37 GMT",
-             "Sun, 06 Nvo 1994 08:49:37 GMT", "Sun, 06 Nov 1994 25:49:37 GMT", "Sunday, 06 Nov 94 08:49:37 GMT", "Sun Nov 6 08:49:37 1994", "Sun, 06 Nov 1994 08:49:37 GMT "}) {
+    for (const char* text : {"", "soon", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 UTC", "Sun, 6 Nov 1994 08:49:37 GMT",
+                             "Sun, 31 Feb 1994 08:49:37 GMT", "Xun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nvo 1994 08:49:37 GMT", "Sun, 06 Nov 1994 25:49:37 GMT",
+                             "Sunday, 06 Nov 94 08:49:37 GMT", "Sun Nov 6 08:49:37 1994", "Sun, 06 Nov 1994 08:49:37 GMT "}) {
         EXPECT_EQ(parse_http_date(text, now), std::nullopt) << text;
     }
 }
 
 TEST(TimeText, GoDurations)
 {
-    const std::pair<const char*, std::chrono::nanoseconds> good[] = {{"1h2m3s", 3723s}, {"6m0s", 360s}, {"100ms", 100ms}, {"1.5s", 1500ms}, {"0", 0s}, {"0s", 0s}, {"-2us", -2us}, {"+5ns", 5ns},
-        {"3\xC2\xB5s", 3us}, {"3\xCE\xBCs", 3us}, {".5s", 500ms}, {"1.s", 1s}, {"1m30.25s", 90250ms}, {"999999999h", std::chrono::nanoseconds::max()},
-        {"-999999999h", std::chrono::nanoseconds::min()}};
-    for (const auto& [text, wanted] : good) {
-        EXPECT_EQ(parse_go_duration(text), wanted) << text;
-    }
-    for (const char* text : {"", "-", "1", "s", "\xC2\xB5s", "1x", "1h 2m", "1e3s", ".s", "1..5s", "ms", "1d"}) EXPECT_EQ(parse_go_duration(text), std::nullopt) << text;
+    const std::pair<const char*, std::chrono::nanoseconds> good[] = {{"1h2m3s", 3723s},
+                                                                     {"6m0s", 360s},
+                                                                     {"100ms", 100ms},
+                                                                     {"1.5s", 1500ms},
+                                                                     {"0", 0s},
+                                                                     {"0s", 0s},
+                                                                     {"-2us", -2us},
+                                                                     {"+5ns", 5ns},
+                                                                     {"3\xC2\xB5s", 3us},
+                                                                     {"3\xCE\xBCs", 3us},
+                                                                     {".5s", 500ms},
+                                                                     {"1.s", 1s},
+                                                                     {"1m30.25s", 90250ms},
+                                                                     {"999999999h", std::chrono::nanoseconds::max()},
+                                                                     {"-999999999h", std::chrono::nanoseconds::min()}};
+    for (const auto& [text, wanted] : good) { EXPECT_EQ(parse_go_duration(text), wanted) << text; }
+    for (const char* text : {"", "-", "1", "s", "\xC2\xB5s", "1x", "1h 2m", "1e3s", ".s", "1..5s", "ms", "1d"})
+        EXPECT_EQ(parse_go_duration(text), std::nullopt) << text;
 }
 
 }  // namespace small_text_test

@@ -85,9 +85,9 @@ TEST(TaskScope, AFailingChildReportsToTheSink)
     stage s;
     std::vector<std::string> lines;
     task_scope scope(s.context.get_executor(), reagent::log_sink([&lines](reagent::log_level level, std::string_view line) {
-        EXPECT_EQ(level, reagent::log_level::error);
-        lines.emplace_back(line);
-    }));
+                         EXPECT_EQ(level, reagent::log_level::error);
+                         lines.emplace_back(line);
+                     }));
     scope.spawn("heartbeat", fail(&s));
     scope.spawn("quiet", rest(&s, 1h));
     s.poll();
@@ -149,7 +149,10 @@ awaitable<int> twice(int v)
     co_return 2 * v;
 }
 
-awaitable<void> only_waits(stage* s) { co_await reagent::sleep_until(s->clock, s->in(1h)); }
+awaitable<void> only_waits(stage* s)
+{
+    co_await reagent::sleep_until(s->clock, s->in(1h));
+}
 
 TEST(StartForHandler, GivesValueOrCodeOnTheHandlersExecutor)
 {
@@ -182,9 +185,9 @@ TEST(StartForHandler, TheHandlersSlotCancelsIt)
     asio::cancellation_signal stop;
     int calls = 0;
     reagent::start_for_handler<void>(s.context.get_executor(), only_waits(&s), asio::bind_cancellation_slot(stop.slot(), [&](boost::system::error_code ec) {
-        ++calls;
-        EXPECT_EQ(ec, reagent::condition::cancelled);
-    }));
+                                         ++calls;
+                                         EXPECT_EQ(ec, reagent::condition::cancelled);
+                                     }));
     s.poll();
     EXPECT_EQ(calls, 0);
     stop.emit(asio::cancellation_type::terminal);
@@ -196,7 +199,8 @@ TEST(StartForHandler, TakesAnErasedHandler)
 {
     stage s;
     int got = 0;
-    asio::any_completion_handler<void(boost::system::error_code, int)> handler(asio::bind_executor(s.context.get_executor(), [&](boost::system::error_code, int v) { got = v; }));
+    asio::any_completion_handler<void(boost::system::error_code, int)> handler(
+        asio::bind_executor(s.context.get_executor(), [&](boost::system::error_code, int v) { got = v; }));
     reagent::start_for_handler<int>(s.context.get_executor(), twice(4), std::move(handler));
     s.poll();
     EXPECT_EQ(got, 8);

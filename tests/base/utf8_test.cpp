@@ -28,7 +28,7 @@ const std::vector<row> rows = {
     {"\xC2", R},
     {"\xC2"
      "A",
-        R + "A"},
+     R + "A"},
     {"\xE0\x80\xAF", R + R + R},
     {"\xE0\xA0", R},
     {"\xED\xA0\x80", R + R + R},
@@ -46,7 +46,7 @@ const std::vector<row> rows = {
      "b\x80"
      "c\x80\xBF"
      "d",
-        "a" + R + R + R + "b" + R + "c" + R + R + "d"},
+     "a" + R + R + R + "b" + R + "c" + R + R + "d"},
 };
 
 TEST(Utf8, RepairsOnePerMaximalSubpart)

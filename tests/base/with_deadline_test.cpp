@@ -32,7 +32,8 @@ TEST(WithDeadline, ValueFailureAndDeadlineAreToldApart)
         const char* wanted;
         int ends_at_ms;
     };
-    for (const row& r : {row{10, 20, false, "value 7", 10}, row{10, 20, true, "boom", 10}, row{30, 20, false, "deadline", 20}, row{30, 20, true, "deadline", 20}}) {
+    for (const row& r :
+         {row{10, 20, false, "value 7", 10}, row{10, 20, true, "boom", 10}, row{30, 20, false, "deadline", 20}, row{30, 20, true, "deadline", 20}}) {
         stage s;
         hosted<int> host;
         const reagent::duration d = std::chrono::milliseconds(r.operation_ms);
@@ -177,7 +178,10 @@ TEST(WithDeadline, CancelledAtEveryStepItEndsJoined)
     }
 }
 
-awaitable<void> rests(stage* s) { co_await reagent::sleep_until(s->clock, s->in(5ms)); }
+awaitable<void> rests(stage* s)
+{
+    co_await reagent::sleep_until(s->clock, s->in(5ms));
+}
 
 awaitable<int> guards_nothing(stage* s)
 {

@@ -54,7 +54,8 @@ TEST(BuiltinRegistry, UnknownNamesAreRefusedWithTheNearest)
 TEST(BuiltinRegistry, WrongOptionsAreRefused)
 {
     const builtin_registry r = builtin_registry::standard();
-    for (const char* options : {"[]", R"({"name":1})", R"({"description":null})", R"({"pinned":"yes"})", R"({"defaultTimeZone":"UTC"})", R"({"description":" "})"})
+    for (const char* options :
+         {"[]", R"({"name":1})", R"({"description":null})", R"({"pinned":"yes"})", R"({"defaultTimeZone":"UTC"})", R"({"description":" "})"})
         EXPECT_THROW(r.make("calculate", json::parse_or_throw(options, "options")), tool_error) << options;
     EXPECT_THROW(r.make("current_time", json::parse_or_throw(R"({"defaultTimeZone":"Mars/Base"})", "options")), tool_error);
     EXPECT_THROW(current_time({}, ""), tool_error);

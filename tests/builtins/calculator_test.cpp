@@ -122,7 +122,8 @@ TEST(Calculator, RandomExpressionsAgreeWithDoubles)
     std::mt19937 random(17);
     for (int n = 0; n < 500; ++n) {
         const int a = static_cast<int>(random() % 2000) - 1000, b = static_cast<int>(random() % 999) + 1, c = static_cast<int>(random() % 99) + 1;
-        const std::string expression = "(" + std::to_string(a) + "/" + std::to_string(b) + "-" + std::to_string(c) + ".5)*" + std::to_string(b) + "%" + std::to_string(c);
+        const std::string expression =
+            "(" + std::to_string(a) + "/" + std::to_string(b) + "-" + std::to_string(c) + ".5)*" + std::to_string(b) + "%" + std::to_string(c);
         const double exact = std::fmod((static_cast<double>(a) / b - (c + 0.5)) * b, c);
         const double told = std::stod(answer(expression));
         const double apart = std::fabs(told - exact);

@@ -8,7 +8,10 @@ namespace calculator_value_test {
 
 using namespace builtins_detail;
 
-fraction half() { return fraction(1, 2); }
+fraction half()
+{
+    return fraction(1, 2);
+}
 std::string code_of_refusal(auto&& operation)
 {
     try {

@@ -19,7 +19,8 @@ TEST(InvokeCase, EveryVectorPasses)
 
 TEST(InvokeCase, LinesThatAreNoCaseAreUsageErrors)
 {
-    for (const char* text : {"[]", "{}", R"({"tool":5})", R"({"tool":"think","now":"yesterday"})", R"({"tool":"think","now":17})", R"({"tool":"think","tz":1})"}) {
+    for (const char* text :
+         {"[]", "{}", R"({"tool":5})", R"({"tool":"think","now":"yesterday"})", R"({"tool":"think","now":17})", R"({"tool":"think","tz":1})"}) {
         const json answer = invoke_case(json::parse_or_throw(text, "case"));
         EXPECT_EQ(answer["error"]["kind"], json("usage")) << text;
         EXPECT_TRUE(answer["error"]["message"].is_string()) << text;

@@ -19,7 +19,8 @@ TEST(TimeZone, NamesMatchInAnyCaseAndPrintCanonically)
 
 TEST(TimeZone, EverythingElseIsNoZone)
 {
-    for (const char* name : {"", " ", "Europe", "Europe/", "/Europe/London", "../UTC", "localtime", "posixrules", "GMT+1", "BST", "+02:00", "UTC ", "Europe/Londo"})
+    for (const char* name :
+         {"", " ", "Europe", "Europe/", "/Europe/London", "../UTC", "localtime", "posixrules", "GMT+1", "BST", "+02:00", "UTC ", "Europe/Londo"})
         EXPECT_FALSE(canonical_zone(name).has_value()) << name;
 }
 

@@ -12,7 +12,10 @@ namespace budget_cancel_test {
 
 using namespace cancel_tests;
 
-budget_amount dollars(const char* text) { return budget_amount(usd(text)); }
+budget_amount dollars(const char* text)
+{
+    return budget_amount(usd(text));
+}
 
 /// Someone else: comes after some steps, takes what it needs, uses half of it, lets go after some more.
 awaitable<void> neighbour(budget b, const char* worst, const char* used, int comes, int stays, int* served)
@@ -98,10 +101,22 @@ void line_holds(tree t, rt::cancel_options options = {})
     EXPECT_GT(r.aborted, 5u) << r;
 }
 
-TEST(CancelBudget, AWaiterBetweenAHolderAndALaterOne) { line_holds(tree::one); }
-TEST(CancelBudget, AWaiterOfAnImpatientHost) { line_holds(tree::one, rt::cancel_options().again(impatience)); }
-TEST(CancelBudget, AChildThatWaitsForItsParent) { line_holds(tree::siblings); }
-TEST(CancelBudget, AGrandchildThatWaitsForTheRoot) { line_holds(tree::deep); }
+TEST(CancelBudget, AWaiterBetweenAHolderAndALaterOne)
+{
+    line_holds(tree::one);
+}
+TEST(CancelBudget, AWaiterOfAnImpatientHost)
+{
+    line_holds(tree::one, rt::cancel_options().again(impatience));
+}
+TEST(CancelBudget, AChildThatWaitsForItsParent)
+{
+    line_holds(tree::siblings);
+}
+TEST(CancelBudget, AGrandchildThatWaitsForTheRoot)
+{
+    line_holds(tree::deep);
+}
 
 /// The budget's waiter itself honours `total` as well: nothing has happened yet.
 class total_case final : public rt::cancel_case {
@@ -124,8 +139,8 @@ private:
 
 TEST(CancelBudget, AWaiterEndsByATotalSignalToo)
 {
-    const rt::cancel_report r = rt::cancel_everywhere([](asio::io_context& io) { return std::make_unique<total_case>(io); },
-                                                      rt::cancel_options().type(asio::cancellation_type::total));
+    const rt::cancel_report r =
+        rt::cancel_everywhere([](asio::io_context& io) { return std::make_unique<total_case>(io); }, rt::cancel_options().type(asio::cancellation_type::total));
     EXPECT_TRUE(r) << r;
     EXPECT_GT(r.aborted, 3u) << r;
 }
@@ -212,9 +227,10 @@ TEST(CancelBudget, APersonWhoIsAskedForMore)
 class shared_case final : public rt::cancel_case {
 public:
     explicit shared_case(asio::io_context& io)
-        : world_(io, wire::plain, {rt::http_response(200, rt::openai_answer("abc"))}), agent_(io.get_executor(), world_.model, agent_options().clock(world_.clock).generate(one_piece())), io_(io)
-    {
-    }
+        : world_(io, wire::plain, {rt::http_response(200, rt::openai_answer("abc"))}),
+          agent_(io.get_executor(), world_.model, agent_options().clock(world_.clock).generate(one_piece())),
+          io_(io)
+    {}
     awaitable<void> operation() override
     {
         agent_.async_run(request(), [this](error_code ec, run_result r) { first_ = !ec && r.completed(); });
@@ -233,7 +249,8 @@ public:
         std::string out = world_.trouble + complaints_of(o) + complaints_of(team_);
         if (!first_) out += "the other run did not complete; ";
         if (result_) out += rt::transcript_complaints(result_->messages());
-        if (result_ && result_->outcome() != run_outcome::completed && result_->outcome() != run_outcome::cancelled) out += std::string(to_string(result_->outcome()));
+        if (result_ && result_->outcome() != run_outcome::completed && result_->outcome() != run_outcome::cancelled)
+            out += std::string(to_string(result_->outcome()));
         return out;
     }
 

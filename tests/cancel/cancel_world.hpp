@@ -114,8 +114,10 @@ private:
 class provider_world {
 public:
     provider_world(asio::io_context& io, wire w, std::vector<std::string> answers)
-        : manual(w == wire::plain ? std::make_shared<rt::manual_clock>() : nullptr), clock(manual ? clock_ptr(manual) : reagent::clock::system()),
-          server(io, w, std::move(answers)), http(io.get_executor(), server.client_options(clock))
+        : manual(w == wire::plain ? std::make_shared<rt::manual_clock>() : nullptr),
+          clock(manual ? clock_ptr(manual) : reagent::clock::system()),
+          server(io, w, std::move(answers)),
+          http(io.get_executor(), server.client_options(clock))
     {
         model = openai_chat(http, openai_options("m").base_url(server.base_url()).max_tokens(std::uint64_t(50)));
     }
@@ -144,17 +146,19 @@ inline std::string calls_answer(const std::vector<std::string>& tools)
 {
     std::string calls;
     for (std::size_t i = 0; i < tools.size(); ++i)
-        calls += (i ? "," : "") + (R"({"id":"call_)" + std::to_string(i)) + R"(","type":"function","function":{"name":")" + tools[i] + R"(","arguments":"{}"}})";
-    return rt::http_response(200, R"({"id":"c","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"working","tool_calls":[)" + calls +
-                                      R"(]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":10,"completion_tokens":5}})");
+        calls +=
+            (i ? "," : "") + (R"({"id":"call_)" + std::to_string(i)) + R"(","type":"function","function":{"name":")" + tools[i] + R"(","arguments":"{}"}})";
+    return rt::http_response(200,
+                             R"({"id":"c","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"working","tool_calls":[)" + calls +
+                                 R"(]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":10,"completion_tokens":5}})");
 }
 
 inline std::string calls_stream(const std::vector<std::string>& tools)
 {
     std::vector<std::string> events = {R"({"id":"c","model":"m","choices":[{"index":0,"delta":{"content":"working"},"finish_reason":null}]})"};
     for (std::size_t i = 0; i < tools.size(); ++i)
-        events.push_back(R"({"id":"c","model":"m","choices":[{"index":0,"delta":{"tool_calls":[{"index":)" + std::to_string(i) + R"(,"id":"call_)" + std::to_string(i) +
-                         R"(","type":"function","function":{"name":")" + tools[i] + R"(","arguments":"{}"}}]},"finish_reason":null}]})");
+        events.push_back(R"({"id":"c","model":"m","choices":[{"index":0,"delta":{"tool_calls":[{"index":)" + std::to_string(i) + R"(,"id":"call_)" +
+                         std::to_string(i) + R"(","type":"function","function":{"name":")" + tools[i] + R"(","arguments":"{}"}}]},"finish_reason":null}]})");
     events.push_back(R"({"id":"c","model":"m","choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]})");
     events.push_back(R"({"id":"c","model":"m","choices":[],"usage":{"prompt_tokens":10,"completion_tokens":5}})");
     events.push_back("[DONE]");

@@ -56,7 +56,9 @@ TEST(ContextEnd, TheHeadOfTheLineMakesRoomForThoseBehind)
         asio::io_context io;
         asio::co_spawn(io, reserves(team, frames.make()), [](std::exception_ptr) {});
         rt::run_until_idle(io);
-        asio::co_spawn(other, [](budget b) -> awaitable<void> { static_cast<void>(co_await b.reserve(budget_amount(usd("5")))); }(team), [&](std::exception_ptr e) { served = !e; });
+        asio::co_spawn(
+            other, [](budget b) -> awaitable<void> { static_cast<void>(co_await b.reserve(budget_amount(usd("5")))); }(team),
+            [&](std::exception_ptr e) { served = !e; });
         rt::run_until_idle(other);
         EXPECT_FALSE(served) << "nobody overtakes";
     }
@@ -116,7 +118,10 @@ TEST(ContextEnd, ARunWhereverItWaits)
                 if (at == place::tool) round.call("c", "wait");
                 if (at == place::model || at == place::turn) round.delay(for_ever);
                 agent_options o;
-                o.budget(team).rates(rates(1, 1)).human(asks_for_ever).tool(tool::from_schema("wait", "Waits.", json::object().set("type", "object"), tool_for_ever));
+                o.budget(team)
+                    .rates(rates(1, 1))
+                    .human(asks_for_ever)
+                    .tool(tool::from_schema("wait", "Waits.", json::object().set("type", "object"), tool_for_ever));
                 run_hooks hooks;
                 hooks.on_text = [token = alive.make()](const std::string&) {};
                 o.hooks(std::move(hooks));

@@ -138,12 +138,30 @@ void holds(gather_options how, int value)
     }
 }
 
-TEST(CancelGather, All) { holds(gather_options(), 4); }
-TEST(CancelGather, AllTwoAtATime) { holds(gather_options().limit(2), 4); }
-TEST(CancelGather, FirstTwo) { holds(gather_options().first(2), 2); }
-TEST(CancelGather, AQuorumOfThree) { holds(gather_options().quorum(3), 3); }
-TEST(CancelGather, AQuorumOutOfReach) { holds(gather_options().quorum(5), 1); }
-TEST(CancelGather, KeepingOutcomes) { holds(gather_options().keep_outcomes(), 4); }
+TEST(CancelGather, All)
+{
+    holds(gather_options(), 4);
+}
+TEST(CancelGather, AllTwoAtATime)
+{
+    holds(gather_options().limit(2), 4);
+}
+TEST(CancelGather, FirstTwo)
+{
+    holds(gather_options().first(2), 2);
+}
+TEST(CancelGather, AQuorumOfThree)
+{
+    holds(gather_options().quorum(3), 3);
+}
+TEST(CancelGather, AQuorumOutOfReach)
+{
+    holds(gather_options().quorum(5), 1);
+}
+TEST(CancelGather, KeepingOutcomes)
+{
+    holds(gather_options().keep_outcomes(), 4);
+}
 
 TEST(CancelGather, Nested)
 {

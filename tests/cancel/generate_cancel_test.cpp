@@ -46,9 +46,10 @@ enum class form { json, stream };
 class generate_case final : public rt::cancel_case {
 public:
     generate_case(asio::io_context& io, form f, wire w)
-        : world_(io, w, {f == form::stream ? rt::sse_response(rt::openai_events({"a", "b", "c"})) : rt::http_response(200, rt::openai_answer("abc"))}), form_(f), gate_(money_)
-    {
-    }
+        : world_(io, w, {f == form::stream ? rt::sse_response(rt::openai_events({"a", "b", "c"})) : rt::http_response(200, rt::openai_answer("abc"))}),
+          form_(f),
+          gate_(money_)
+    {}
     awaitable<void> operation() override
     {
         generate_request request(transcript{message::user("hi")});
@@ -97,8 +98,14 @@ void holds(form f, wire w)
     }
 }
 
-TEST(CancelGenerate, OneBodyOverTcp) { holds(form::json, wire::plain); }
-TEST(CancelGenerate, AStreamOverTcp) { holds(form::stream, wire::plain); }
+TEST(CancelGenerate, OneBodyOverTcp)
+{
+    holds(form::json, wire::plain);
+}
+TEST(CancelGenerate, AStreamOverTcp)
+{
+    holds(form::stream, wire::plain);
+}
 TEST(CancelGenerate, OneBodyOverTls)
 {
     net_tests::certificates::shared();  // made before descriptors are counted

@@ -126,7 +126,7 @@ void expect_cancelled(const ended& e, place p, std::string left)
     }
 }
 
-const std::pair<place, call> waits[] = {{place::model, call::run}, {place::money, call::run},  {place::person, call::run}, {place::tool, call::run},
+const std::pair<place, call> waits[] = {{place::model, call::run},  {place::money, call::run},  {place::person, call::run}, {place::tool, call::run},
                                         {place::model, call::send}, {place::money, call::send}, {place::tool, call::send},  {place::turn, call::send}};
 
 auto noting(ended& e)
@@ -198,7 +198,7 @@ awaitable<void> run_in_coroutine(desk* d, call c, ended* e)
     run_result r;
     if (c == call::send) r = co_await d->chat_.async_send(d->request());
     else r = co_await d->agent_.async_run(d->request());
-    noting(*e)(error_code(), r);
+    noting (*e)(error_code(), r);
 }
 
 TEST(HostSlot, ACoroutineInAGroup)
@@ -281,7 +281,9 @@ TEST(HostSlot, PlainWaitsInAGroup)
 
 class host_work {
 public:
-    explicit host_work(asio::io_context& io) : world(io, wire::plain, {rt::http_response(200, rt::openai_answer("abc"))}), desk(io.get_executor(), world.model, agent_options().clock(world.clock)) {}
+    explicit host_work(asio::io_context& io)
+        : world(io, wire::plain, {rt::http_response(200, rt::openai_answer("abc"))}), desk(io.get_executor(), world.model, agent_options().clock(world.clock))
+    {}
     generate_request asking(bool stream) const
     {
         generate_request r(transcript{message::user("hi")});
@@ -419,9 +421,18 @@ awaitable<void> host(host_work* w, awaitable<void> (*first)(host_work*), bool* r
 
 TEST(HostSlot, TheHostIsCancellableAfterEachCallOfOurs)
 {
-    const std::pair<const char*, awaitable<void> (*)(host_work*)> calls[] = {
-        {"generate", does_generate}, {"async_generate", does_async_generate}, {"async_run", does_run}, {"read", does_read},        {"close", does_close},    {"async_send", does_chat},
-        {"validate", does_validate}, {"gather", does_gather},                 {"with_deadline", does_deadline}, {"reserve", does_reserve}, {"admit", does_gate}, {"open", does_open}};
+    const std::pair<const char*, awaitable<void> (*)(host_work*)> calls[] = {{"generate", does_generate},
+                                                                             {"async_generate", does_async_generate},
+                                                                             {"async_run", does_run},
+                                                                             {"read", does_read},
+                                                                             {"close", does_close},
+                                                                             {"async_send", does_chat},
+                                                                             {"validate", does_validate},
+                                                                             {"gather", does_gather},
+                                                                             {"with_deadline", does_deadline},
+                                                                             {"reserve", does_reserve},
+                                                                             {"admit", does_gate},
+                                                                             {"open", does_open}};
     for (const auto& [name, first] : calls) {
         SCOPED_TRACE(name);
         asio::io_context io;

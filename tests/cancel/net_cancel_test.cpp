@@ -42,7 +42,8 @@ public:
         at_.sin_family = AF_INET;
         at_.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
         socklen_t size = sizeof at_;
-        if (::bind(listener_, address(), size) != 0 || ::listen(listener_, 0) != 0 || ::getsockname(listener_, address(), &size) != 0) throw std::runtime_error("listen");
+        if (::bind(listener_, address(), size) != 0 || ::listen(listener_, 0) != 0 || ::getsockname(listener_, address(), &size) != 0)
+            throw std::runtime_error("listen");
         // A connection that gets in is there at once; the first that is not has found the backlog full.
         for (int i = 0; i < 16; ++i) {
             waiting_.emplace_back(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
@@ -100,7 +101,9 @@ public:
         std::size_t upload = 0;         ///< bytes of the request's body
         errc ends_by = errc::deadline;  ///< the limit that ends it when nobody cancels
     };
-    exchange_case(asio::io_context& io, const setup& s) : setup_(s), body_(s.upload, 'x'), server_(io.get_executor(), s.script), http_(io.get_executor(), options(io)) {}
+    exchange_case(asio::io_context& io, const setup& s)
+        : setup_(s), body_(s.upload, 'x'), server_(io.get_executor(), s.script), http_(io.get_executor(), options(io))
+    {}
     awaitable<void> operation() override
     {
         const std::string target = setup_.target.empty() ? setup_.scheme + server_.origin().substr(4) + "/" : setup_.target;
@@ -274,7 +277,9 @@ awaitable<void> neighbour(http_client client, http_request request, int comes, i
 /// One connection for all: one holds it, one comes later, and the one between them is cancelled.
 class pool_case final : public rt::cancel_case {
 public:
-    explicit pool_case(asio::io_context& io) : io_(io), server_(io.get_executor(), rt::byte_script::answering(rt::http_response(200, "ok"))), http_(io.get_executor(), options()) {}
+    explicit pool_case(asio::io_context& io)
+        : io_(io), server_(io.get_executor(), rt::byte_script::answering(rt::http_response(200, "ok"))), http_(io.get_executor(), options())
+    {}
     awaitable<void> operation() override
     {
         spawn(neighbour(http_, request(), 0, &served_));
@@ -284,7 +289,8 @@ public:
     }
     void finish() override
     {
-        rt::run_until(io_, [this] { return served_ == 2; }, 2s);
+        rt::run_until(
+            io_, [this] { return served_ == 2; }, 2s);
         const http_client_stats s = http_.stats();
         if (s.open != s.idle || s.waiting != 0) trouble_ += "a place in the pool is lost; ";
         if (s.pool_waits < 1) trouble_ += "nobody waited; ";

@@ -52,10 +52,12 @@ enum class how { whole, read, send, handler, close };
 class run_case final : public rt::cancel_case {
 public:
     run_case(asio::io_context& io, how h, wire w)
-        : world_(io, w, answers(h)), how_(h), audit_(audit_log::in_memory(world_.clock)),
-          agent_(io.get_executor(), world_.model, options()), chat_(agent_.chat({message::user("before"), message::assistant("yes")}))
-    {
-    }
+        : world_(io, w, answers(h)),
+          how_(h),
+          audit_(audit_log::in_memory(world_.clock)),
+          agent_(io.get_executor(), world_.model, options()),
+          chat_(agent_.chat({message::user("before"), message::assistant("yes")}))
+    {}
     awaitable<void> operation() override
     {
         if (how_ == how::whole) {
@@ -151,7 +153,8 @@ private:
             .rates(rates(1000, 2000))
             .gate(gate_policy().allow_tools({"hop", "sleep", "write"}).max_turns(20), audit_)
             .tool(tool::from_schema("hop", "Hops.", schema, body([this] { return hop_tool(&room_, false); })))
-            .tool(tool::from_schema("sleep", "Sleeps.", schema, body([this, clock] { return sleep_tool(&room_, clock, world_.manual ? duration(1s) : duration(1ms)); })))
+            .tool(tool::from_schema("sleep", "Sleeps.", schema,
+                                    body([this, clock] { return sleep_tool(&room_, clock, world_.manual ? duration(1s) : duration(1ms)); })))
             .tool(tool::from_schema("write", "Writes.", schema, body([this] { return hop_tool(&room_, true); })).serial());
     }
     run_request request() const { return run_request("hi").budget(ticket_).max_tokens(50).deadline(60s); }
@@ -193,9 +196,11 @@ void holds(how h, wire w, bool repeatedly = false)
 class turn_case final : public rt::cancel_case {
 public:
     explicit turn_case(asio::io_context& io)
-        : io_(io), world_(io, wire::plain, {rt::http_response(200, rt::openai_answer("abc"))}), agent_(io.get_executor(), world_.model, agent_options().clock(world_.clock)), chat_(agent_.chat())
-    {
-    }
+        : io_(io),
+          world_(io, wire::plain, {rt::http_response(200, rt::openai_answer("abc"))}),
+          agent_(io.get_executor(), world_.model, agent_options().clock(world_.clock)),
+          chat_(agent_.chat())
+    {}
     awaitable<void> operation() override
     {
         chat_.async_send(asking("first"), [this](error_code ec, const run_result& r) { first_ = !ec && r.completed(); });
@@ -241,20 +246,44 @@ TEST(CancelRun, ATurnBehindAnother)
     EXPECT_GT(r.returned, 5u) << r;
 }
 
-TEST(CancelRun, AWholeRunOverTcp) { holds(how::whole, wire::plain); }
-TEST(CancelRun, AWholeRunOverTls) { holds(how::whole, wire::tls); }
-TEST(CancelRun, ByAnImpatientHost) { holds(how::whole, wire::plain, true); }
-TEST(CancelRun, ReadBatchByBatchOverTcp) { holds(how::read, wire::plain); }
-TEST(CancelRun, ReadBatchByBatchOverTls) { holds(how::read, wire::tls); }
-TEST(CancelRun, ReadBatchByBatchByAnImpatientHost) { holds(how::read, wire::plain, true); }
+TEST(CancelRun, AWholeRunOverTcp)
+{
+    holds(how::whole, wire::plain);
+}
+TEST(CancelRun, AWholeRunOverTls)
+{
+    holds(how::whole, wire::tls);
+}
+TEST(CancelRun, ByAnImpatientHost)
+{
+    holds(how::whole, wire::plain, true);
+}
+TEST(CancelRun, ReadBatchByBatchOverTcp)
+{
+    holds(how::read, wire::plain);
+}
+TEST(CancelRun, ReadBatchByBatchOverTls)
+{
+    holds(how::read, wire::tls);
+}
+TEST(CancelRun, ReadBatchByBatchByAnImpatientHost)
+{
+    holds(how::read, wire::plain, true);
+}
 TEST(CancelRun, ClosedByItsReader)
 {
     const rt::cancel_report r = rt::cancel_everywhere([](asio::io_context& io) { return std::make_unique<run_case>(io, how::close, wire::plain); });
     EXPECT_TRUE(r) << r;
     EXPECT_GT(r.aborted + r.returned, 10u) << r;
 }
-TEST(CancelRun, ThroughAHandlersSlot) { holds(how::handler, wire::plain); }
-TEST(CancelRun, ATurnOfAConversation) { holds(how::send, wire::plain); }
+TEST(CancelRun, ThroughAHandlersSlot)
+{
+    holds(how::handler, wire::plain);
+}
+TEST(CancelRun, ATurnOfAConversation)
+{
+    holds(how::send, wire::plain);
+}
 
 }  // namespace run_cancel_test
 }  // namespace

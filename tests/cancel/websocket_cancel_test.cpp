@@ -33,12 +33,8 @@ class websocket_case final : public rt::cancel_case {
 public:
     websocket_case(asio::io_context& io, const rt::byte_script& script, std::string expected)
         : server_(io.get_executor(), script), http_(io.get_executor(), options()), expected_(std::move(expected))
-    {
-    }
-    awaitable<void> operation() override
-    {
-        return talk(http_, websocket_url("ws" + server_.origin().substr(4) + "/"), &got_);
-    }
+    {}
+    awaitable<void> operation() override { return talk(http_, websocket_url("ws" + server_.origin().substr(4) + "/"), &got_); }
     void finish() override
     {
         if (clock_->armed() != 0) trouble_ += "a timer is left; ";

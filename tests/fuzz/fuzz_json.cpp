@@ -92,7 +92,8 @@ void computed_agree(const json& v)
     }
     if (!v.is_number()) return;
     if (const std::optional<std::int64_t> i = v.get_int64()) require(json(*i) == v && json(*i).canonical() == v.canonical());
-    if (const std::optional<std::uint64_t> u = v.get_uint64()) require(json(*u) == v && json(*u).get_int64() == v.get_int64() && json(*u).dump() == std::to_string(*u));
+    if (const std::optional<std::uint64_t> u = v.get_uint64())
+        require(json(*u) == v && json(*u).get_int64() == v.get_int64() && json(*u).dump() == std::to_string(*u));
     const double d = *v.get_double();
     const json real(d);
     require(std::isfinite(d) ? json::parse(real.dump())->get_double() == d && *json::parse(real.canonical()) == real : real.dump() == "null");

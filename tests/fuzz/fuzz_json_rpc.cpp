@@ -40,8 +40,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto again = reagent::json::parse(text);
     require(again.has_value());
     const reagent::rpc_message back = reagent::read_rpc(*again);
-    require(back.kind == m.kind && back.id == m.id && back.method == m.method && back.params == m.params && back.result == m.result &&
-            back.failed == m.failed);
+    require(back.kind == m.kind && back.id == m.id && back.method == m.method && back.params == m.params && back.result == m.result && back.failed == m.failed);
     require(back.error.code == m.error.code && back.error.message == m.error.message && back.error.data == m.error.data);
     return 0;
 }

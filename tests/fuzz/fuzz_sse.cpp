@@ -32,7 +32,8 @@ outcome run(std::string_view text, std::string_view steer)
     std::size_t at = 0, turn = 0;
     while (at < text.size()) {
         const std::size_t size = steer.empty() ? text.size() : 1 + static_cast<unsigned char>(steer[turn++ % steer.size()]) % 37;
-        const std::vector<char> piece(text.begin() + static_cast<std::ptrdiff_t>(at), text.begin() + static_cast<std::ptrdiff_t>(std::min(text.size(), at + size)));
+        const std::vector<char> piece(text.begin() + static_cast<std::ptrdiff_t>(at),
+                                      text.begin() + static_cast<std::ptrdiff_t>(std::min(text.size(), at + size)));
         at += piece.size();
         parser.feed({piece.data(), piece.size()});
         while (parser.next(e)) {

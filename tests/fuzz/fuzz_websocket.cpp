@@ -84,7 +84,7 @@ struct plan {
     bool ends = false;       // the peer ends behind its bytes; else time passes
     bool busy = false;       // the client sends, pings and closes meanwhile
     std::size_t room = 64 * 1024;
-    int read = 1000;         // messages read before the client says goodbye
+    int read = 1000;  // messages read before the client says goodbye
 };
 
 struct outcome {

@@ -57,7 +57,13 @@ mode_t mode_of(const std::string& path)
 
 json line_of(json action, json result = json::object())
 {
-    return json::object().set("ts", "2026-01-01T00:00:00.000Z").set("seq", 1).set("run_id", "r").set("phase", "record").set("action", std::move(action)).set("result", std::move(result));
+    return json::object()
+        .set("ts", "2026-01-01T00:00:00.000Z")
+        .set("seq", 1)
+        .set("run_id", "r")
+        .set("phase", "record")
+        .set("action", std::move(action))
+        .set("result", std::move(result));
 }
 
 TEST(AuditLog, FilesAndDirectoriesAreForTheOwnerOnly)
@@ -180,7 +186,8 @@ TEST(AuditLog, ReadingAFileThatIsGoneIsAnError)
 
 TEST(AuditLine, S34LongFieldsAreCut)
 {
-    json line = line_of(json::object().set("type", "bash").set("cmd", std::string(5000, 'x')), json::object().set("rows", json(json::array_type(100, json("abc")))));
+    json line =
+        line_of(json::object().set("type", "bash").set("cmd", std::string(5000, 'x')), json::object().set("rows", json(json::array_type(100, json("abc")))));
     const std::string text = gd::fit_line(line, audit_log::max_line_bytes);
     EXPECT_LE(text.size(), 3500u);
     EXPECT_TRUE(text.ends_with("\n"));
@@ -308,7 +315,10 @@ ssize_t first_line_once(int fd, const iovec* v, int n)
     return ::write(fd, v[0].iov_base, 8);
 }
 
-int open_new(const std::string& path) { return ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600); }
+int open_new(const std::string& path)
+{
+    return ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+}
 
 TEST(AuditFile, AShortWriteIsAnErrorAndTheNextLineStartsAnew)
 {

@@ -11,7 +11,10 @@ namespace budget_test {
 
 using namespace reagent;
 
-budget_amount dollars(const char* text, std::uint64_t tokens = 0) { return budget_amount(usd(text), tokens); }
+budget_amount dollars(const char* text, std::uint64_t tokens = 0)
+{
+    return budget_amount(usd(text), tokens);
+}
 
 TEST(Budget, AnEmptyHandleAdmitsEverything)
 {
@@ -104,9 +107,7 @@ TEST(Budget, GrantWaitRefuseTable)
         const std::optional<admission> a = b.try_reserve(row.wanted);
         const int got = !a ? 1 : a->granted() ? 0 : *a->refused == budget_dimension::cost ? 2 : 3;
         EXPECT_EQ(got, row.expect);
-        if (row.expect != 0) {
-            EXPECT_EQ(b.state().reserved.cost, row.reserved.cost) << "nothing is held";
-        }
+        if (row.expect != 0) { EXPECT_EQ(b.state().reserved.cost, row.reserved.cost) << "nothing is held"; }
     }
 }
 
@@ -268,7 +269,9 @@ TEST(Budget, DescribesTheTree)
     budget b = team.child("b");
     a.charge(dollars("0.1", 10));
     const reservation held = b.force(dollars("0.2", 5));
-    { budget gone = team.child("gone"); }
+    {
+        budget gone = team.child("gone");
+    }
     EXPECT_EQ(team.describe(),
               "team: spent $0.1 of $1, 10 of 1000 tokens; reserved $0.2, 5 tokens\n"
               "  a: spent $0.1 of $0.5, 10 tokens\n"

@@ -87,8 +87,7 @@ TEST(BudgetThreads, Case_C9_AThousandCallersOnACapForTen)
     budget root("root", usd("10"));
     tally t;
     const auto note = [&](std::exception_ptr e) { EXPECT_FALSE(e); };
-    for (int i = 0; i < callers; ++i)
-        asio::co_spawn(io[i], one_call(root, root, budget_amount(usd("1")), budget_amount(usd("1")), 3, t), note);
+    for (int i = 0; i < callers; ++i) asio::co_spawn(io[i], one_call(root, root, budget_amount(usd("1")), budget_amount(usd("1")), 3, t), note);
     io.run();
     EXPECT_EQ(t.granted, 10) << "at the worst-case usage exactly ten go out";
     EXPECT_EQ(t.refused, callers - 10);
@@ -125,8 +124,9 @@ TEST(BudgetThreads, Case_C11_TeamsShareARootWithoutPassingAnyCap)
     tally t;
     const auto note = [&](std::exception_ptr e) { EXPECT_FALSE(e); };
     for (int i = 0; i < callers; ++i)
-        asio::co_spawn(io[i], one_call(root, teams[static_cast<std::size_t>(i) % teams.size()], budget_amount(usd::from_nanos(300'000'000 + 100'000'000 * (i % 9))),
-                                       budget_amount(usd("0.03")), i % 4, t),
+        asio::co_spawn(io[i],
+                       one_call(root, teams[static_cast<std::size_t>(i) % teams.size()], budget_amount(usd::from_nanos(300'000'000 + 100'000'000 * (i % 9))),
+                                budget_amount(usd("0.03")), i % 4, t),
                        note);
     io.run();
     EXPECT_EQ(t.granted + t.refused, callers);
@@ -199,9 +199,7 @@ TEST(BudgetThreads, ChildrenComeAndGoWhileOthersReserve)
         asio::post(io[i], [&, i] {
             budget deep = root.child("a").child("b", usd("1"));
             asio::co_spawn(io[i], one_call(root, deep, budget_amount(usd("0.9")), budget_amount(usd("0.001")), 1, t), note);
-            if (i % 100 == 0) {
-                EXPECT_NE(root.describe(), "");
-            }
+            if (i % 100 == 0) { EXPECT_NE(root.describe(), ""); }
         });
     io.run();
     EXPECT_EQ(t.granted, callers);

@@ -19,7 +19,10 @@ namespace budget_wait_test {
 
 using namespace reagent;
 
-budget_amount dollars(const char* text) { return budget_amount(usd(text)); }
+budget_amount dollars(const char* text)
+{
+    return budget_amount(usd(text));
+}
 
 awaitable<admission> reserve_with(budget b, budget_amount amount)
 {
@@ -240,10 +243,10 @@ TEST(BudgetWait, AWaiterThatPassesItsOwnBudgetStandsInTheNextLine)
     budget a = root.child("a", usd("10"));
     budget b = root.child("b");
     caller& a_holds = t.start("a holds", a, "10");
-    caller& a_first = t.start("a first", a, "10");    // a is short
-    caller& b_holds = t.start("b holds", b, "10");    // root is full now
-    caller& b_waits = t.start("b waits", b, "10");    // root is short
-    caller& a_second = t.start("a second", a, "5");   // behind a first
+    caller& a_first = t.start("a first", a, "10");   // a is short
+    caller& b_holds = t.start("b holds", b, "10");   // root is full now
+    caller& b_waits = t.start("b waits", b, "10");   // root is short
+    caller& a_second = t.start("a second", a, "5");  // behind a first
     b_holds.answer.held.release();
     t.run();
     EXPECT_TRUE(b_waits.done) << "root has room and a first is held up by a alone";
@@ -268,9 +271,9 @@ TEST(BudgetWait, SiblingsBehindOneThatStandsHigherUpKeepTheirOrder)
     budget a = root.child("a", usd("8"));
     budget b = root.child("b");
     caller& holds = t.start("b holds", b, "10");
-    caller& a1 = t.start("a1", a, "8");   // root's line
-    caller& a2 = t.start("a2", a, "1");   // behind it, in a's line
-    caller& b1 = t.start("b1", b, "2");   // root's line, after a1
+    caller& a1 = t.start("a1", a, "8");  // root's line
+    caller& a2 = t.start("a2", a, "1");  // behind it, in a's line
+    caller& b1 = t.start("b1", b, "2");  // root's line, after a1
     holds.answer.held.release();
     t.run();
     EXPECT_EQ(t.finished, (names{"b holds", "a1", "b1"})) << "a2 needs a, which a1 fills";

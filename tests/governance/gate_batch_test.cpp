@@ -38,8 +38,9 @@ TEST(GateBatch, Case_B11_LimitsCountTheCallsAdmittedInTheBatch)
     t.phases();
     EXPECT_EQ(verdicts(t.get(gate.check_batch(batch_of({"a", "bad", "b"})))), (names{"allow default", "deny tools.denylist", "allow default"}))
         << "one recorded and two admitted make three";
-    EXPECT_EQ(verdicts(t.get(gate.check_batch(batch_of({"a", "bad", "b", "c", "d"})))),
-              (names{"halt limits.maxToolRounds", "deny tools.denylist", "halt limits.maxToolRounds", "halt limits.maxToolRounds", "halt limits.maxToolRounds"}))
+    EXPECT_EQ(
+        verdicts(t.get(gate.check_batch(batch_of({"a", "bad", "b", "c", "d"})))),
+        (names{"halt limits.maxToolRounds", "deny tools.denylist", "halt limits.maxToolRounds", "halt limits.maxToolRounds", "halt limits.maxToolRounds"}))
         << "the third call would be the fourth round: nothing starts, the earlier denial keeps its reason";
     EXPECT_EQ(t.phases(), (names{"gate", "gate", "gate", "gate", "gate", "gate", "gate", "halt", "gate"})) << "what comes after the halt is not evaluated";
 }

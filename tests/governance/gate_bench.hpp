@@ -41,8 +41,14 @@ inline gate_policy with_asking(const gate_policy& from)
     return gate_policy(std::shared_ptr<const gate_policy::impl>(std::move(copy)));
 }
 
-inline action kind(const char* type) { return action(json::object().set("type", type)); }
-inline json costs(double dollars) { return json::object().set("costUsd", dollars); }
+inline action kind(const char* type)
+{
+    return action(json::object().set("type", type));
+}
+inline json costs(double dollars)
+{
+    return json::object().set("costUsd", dollars);
+}
 inline human_answer top_up(double cap)
 {
     human_answer a(human_verdict::topup);

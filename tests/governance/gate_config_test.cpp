@@ -10,7 +10,10 @@ namespace gate_config_test {
 
 using namespace reagent;
 
-gate_policy read(const char* text) { return gate_policy::from_json(json::parse_or_throw(text, "config")); }
+gate_policy read(const char* text)
+{
+    return gate_policy::from_json(json::parse_or_throw(text, "config"));
+}
 
 std::string failure(const char* text)
 {
@@ -28,16 +31,16 @@ TEST(GateConfig, ErrorsNameTheKey)
         const char *config, *starts;
     };
     const row rows[] = {
-        {R"({"tools":"search"})", "tools: must be an object, not string"},                                    // C01
-        {R"({"tools":{"allowlist":"x"}})", "tools.allowlist: must be an array, not string"},                   // C02
-        {R"({"tools":{"allowlist":["a",123]}})", "tools.allowlist[1]: must be a string, not number"},          // C04
+        {R"({"tools":"search"})", "tools: must be an object, not string"},                             // C01
+        {R"({"tools":{"allowlist":"x"}})", "tools.allowlist: must be an array, not string"},           // C02
+        {R"({"tools":{"allowlist":["a",123]}})", "tools.allowlist[1]: must be a string, not number"},  // C04
         {R"({"tools":{"denylist":[null]}})", "tools.denylist[0]: "},
         {R"({"tools":{"denyArgPatterns":{}}})", "tools.denyArgPatterns: is not available in this version"},
         {R"({"tools":{"allowList":[]}})", "tools.allowList: unknown key; did you mean \"allowlist\"?"},
-        {R"({"budget":{"softRatio":1}})", "budget.softRatio: must be strictly between 0 and 1"},               // C14
+        {R"({"budget":{"softRatio":1}})", "budget.softRatio: must be strictly between 0 and 1"},  // C14
         {R"({"budget":{"softRatio":0}})", "budget.softRatio: "},
         {R"({"budget":{"resources":{"w":-1}}})", "budget.resources: is not available"},
-        {R"({"budget":{"maxCostUsd":-1}})", "budget.maxCostUsd: must be a finite number of at least 0"},       // C18
+        {R"({"budget":{"maxCostUsd":-1}})", "budget.maxCostUsd: must be a finite number of at least 0"},  // C18
         {R"({"budget":{"maxCostUsd":1e400}})", "budget.maxCostUsd: must be a finite number"},
         {R"({"budget":{"maxCostUsd":"1"}})", "budget.maxCostUsd: must be a number, not string"},
         {R"({"budget":{"maxTokens":-5}})", "budget.maxTokens: "},
@@ -48,7 +51,7 @@ TEST(GateConfig, ErrorsNameTheKey)
         {R"({"limits":{"timeoutSeconds":5}})", "limits.timeoutSeconds: is not available in this version"},
         {R"({"limits":{"maxChildren":5}})", "limits.maxChildren: "},
         {R"({"limits":{"maxTurn":5}})", "limits.maxTurn: unknown key; did you mean \"maxTurns\"?"},
-        {R"({"tool":{"denylist":["x"]}})", "tool: unknown key; did you mean \"tools\"?"},                      // C19
+        {R"({"tool":{"denylist":["x"]}})", "tool: unknown key; did you mean \"tools\"?"},  // C19
         {R"({"zzzzzzzzzzzzzzzz":1})", "zzzzzzzzzzzzzzzz: unknown key"},
         {R"({"content":{"denyPatterns":[]}})", "content: this section is not available in this version"},
         {R"({"bash":{"allow":["git"]}})", "bash: this section is not available"},
@@ -105,7 +108,8 @@ TEST(GateConfig, MoneyIsReadWithoutADetourOverBinaryFractions)
 
 TEST(GateConfig, UnlimitedAbsentAndNullMeanNoCap)
 {
-    for (const char* text : {R"({})", R"(null)", R"({"budget":{"maxCostUsd":"unlimited","maxTokens":null},"limits":{"maxTurns":"unlimited"}})", R"({"tools":null,"limits":{}})"}) {
+    for (const char* text :
+         {R"({})", R"(null)", R"({"budget":{"maxCostUsd":"unlimited","maxTokens":null},"limits":{"maxTurns":"unlimited"}})", R"({"tools":null,"limits":{}})"}) {
         const gate_policy p = read(text);
         EXPECT_FALSE(p.has_rules()) << text;
         EXPECT_FALSE(p.budget().cost || p.budget().tokens) << text;
@@ -123,8 +127,9 @@ TEST(GateConfig, UnknownKeysMayBeAllowedButNotSectionsThatAreMissing)
 TEST(GateConfig, SettersReturnANewPolicy)
 {
     const gate_policy none;
-    const gate_policy p = none.allow_tools({"a"}).deny_tools({"b"}).max_turns(1).max_tool_rounds(2).max_cost(usd("3")).max_tokens(4).soft_ratio(0.5).channel_timeout(
-        std::chrono::seconds(6));
+    const gate_policy p =
+        none.allow_tools({"a"}).deny_tools({"b"}).max_turns(1).max_tool_rounds(2).max_cost(usd("3")).max_tokens(4).soft_ratio(0.5).channel_timeout(
+            std::chrono::seconds(6));
     EXPECT_FALSE(none.has_rules());
     EXPECT_TRUE(p.has_rules());
     EXPECT_EQ(p.get().max_turns, 1u);

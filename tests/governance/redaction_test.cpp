@@ -7,7 +7,10 @@ namespace redaction_test {
 
 using namespace reagent;
 
-std::string redacted(const char* text) { return redactor()(json::parse_or_throw(text, "value")).dump(); }
+std::string redacted(const char* text)
+{
+    return redactor()(json::parse_or_throw(text, "value")).dump();
+}
 
 TEST(Redaction, Table)
 {
@@ -16,7 +19,7 @@ TEST(Redaction, Table)
     };
     const row rows[] = {
         {R"({"apiKey":"abc","n":1})", R"({"apiKey":"[REDACTED:key=apiKey]","n":1})"},  // S37
-        {R"({"h":"Bearer abc.def"})", R"({"h":"[REDACTED:pattern=Bear...]"})"},         // S38
+        {R"({"h":"Bearer abc.def"})", R"({"h":"[REDACTED:pattern=Bear...]"})"},        // S38
         {R"({"API_KEY":{"deep":1}})", R"({"API_KEY":"[REDACTED:key=API_KEY]"})"},
         {R"([{"Authorization":"Basic eA=="}])", R"([{"Authorization":"[REDACTED:key=Authorization]"}])"},
         {R"({"h":"authorization: bearer\tabc, bearer x"})", R"({"h":"authorization: [REDACTED:pattern=bear...], [REDACTED:pattern=bear...]"})"},

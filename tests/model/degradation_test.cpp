@@ -12,11 +12,14 @@ constexpr std::array<std::string_view, 2> shapes = {"A", "B"};
 
 TEST(TemperatureFallback, ActsOnTheParameterNotOnItsValue)
 {
-    for (const char* text : {"`temperature` is deprecated for this model.", "Unsupported value: 'temperature' does not support 0.2 with this model. Only the default (1) value is supported.",
-                             "TEMPERATURE must be omitted", "temperature isn't supported", "temperature is not allowed here", "only the default temperature works"})
+    for (const char* text :
+         {"`temperature` is deprecated for this model.",
+          "Unsupported value: 'temperature' does not support 0.2 with this model. Only the default (1) value is supported.", "TEMPERATURE must be omitted",
+          "temperature isn't supported", "temperature is not allowed here", "only the default temperature works"})
         EXPECT_TRUE(says_temperature_unsupported(text)) << text;
-    for (const char* text : {"temperature must be <= 2", "top_p is deprecated", "temperature: only numbers inside the range that this deployment's owner chose default",
-                             "temperature is commonly default", "temperature. only. default", ""})
+    for (const char* text :
+         {"temperature must be <= 2", "top_p is deprecated", "temperature: only numbers inside the range that this deployment's owner chose default",
+          "temperature is commonly default", "temperature. only. default", ""})
         EXPECT_FALSE(says_temperature_unsupported(text)) << text;
 }
 

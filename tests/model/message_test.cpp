@@ -71,7 +71,8 @@ TEST(Message, RecognisesImagesOfBothShapes)
 
 TEST(Message, LeavesForeignPartsAsTheyAre)
 {
-    const char* text = R"({"role":"user","content":[{"type":"input_audio","input_audio":{"data":"x"}},{"type":"text","text":"t","cache_control":{"type":"ephemeral"}}]})";
+    const char* text =
+        R"({"role":"user","content":[{"type":"input_audio","input_audio":{"data":"x"}},{"type":"text","text":"t","cache_control":{"type":"ephemeral"}}]})";
     const message_ptr m = parsed(text);
     EXPECT_EQ(m->to_json().dump(), text);
     EXPECT_EQ(m->text(), "t");
@@ -111,7 +112,8 @@ TEST(CheckTranscript, AcceptsWholeRounds)
     std::vector<tool_call> calls;
     calls.emplace_back("a", "f", json::object());
     calls.emplace_back("b", "f", json::object());
-    const transcript t = {message::user("hi"), message::assistant("", calls), message::tool_result("b", "2"), message::tool_result("a", "1"), message::assistant("done")};
+    const transcript t = {message::user("hi"), message::assistant("", calls), message::tool_result("b", "2"), message::tool_result("a", "1"),
+                          message::assistant("done")};
     EXPECT_TRUE(check_transcript(t).empty());
 }
 
@@ -121,10 +123,13 @@ TEST(CheckTranscript, NamesEveryFault)
     calls.emplace_back("a", "f", json::object());
     calls.emplace_back("a", "f", json::object());
     calls.emplace_back("", "g", json::object());
-    const transcript t = {message::user("hi"), message::assistant("", calls), message::tool_result("a", "1"), message::tool_result("a", "2"), message::tool_result("x", "3"),
-                          message::user("next"), message::tool_result("a", "late")};
+    const transcript t = {
+        message::user("hi"),   message::assistant("", calls),    message::tool_result("a", "1"), message::tool_result("a", "2"), message::tool_result("x", "3"),
+        message::user("next"), message::tool_result("a", "late")};
     const std::vector<std::string> faults = check_transcript(t);
-    const auto has = [&](std::string_view text) { return std::any_of(faults.begin(), faults.end(), [&](const std::string& f) { return f.find(text) != std::string::npos; }); };
+    const auto has = [&](std::string_view text) {
+        return std::any_of(faults.begin(), faults.end(), [&](const std::string& f) { return f.find(text) != std::string::npos; });
+    };
     EXPECT_TRUE(has("call id a is used twice"));
     EXPECT_TRUE(has("call of g has no id"));
     EXPECT_TRUE(has("call a has more than one result"));

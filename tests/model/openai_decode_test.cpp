@@ -149,14 +149,17 @@ TEST(OpenaiDecode, Case_A14_AnErrorBesideEmptyChoicesIsAnError)
 {
     decoding d;
     EXPECT_EQ(d.event(delta(json::object().set("content", "par"))), decode_state::more);
-    ASSERT_EQ(d.event(R"({"id":"c","choices":[],"error":{"message":"upstream broke","code":502},"usage":{"prompt_tokens":1,"completion_tokens":0}})"), decode_state::failed);
-    EXPECT_EQ(d.failure().dump(),
-              R"({"kind":"provider","status":502,"retryable":true,"bound":"stream-error","message":"[OpenAIProvider] upstream broke","partial":{"text":"par","toolCallsStarted":0},"requestId":"req_1"})");
+    ASSERT_EQ(d.event(R"({"id":"c","choices":[],"error":{"message":"upstream broke","code":502},"usage":{"prompt_tokens":1,"completion_tokens":0}})"),
+              decode_state::failed);
+    EXPECT_EQ(
+        d.failure().dump(),
+        R"({"kind":"provider","status":502,"retryable":true,"bound":"stream-error","message":"[OpenAIProvider] upstream broke","partial":{"text":"par","toolCallsStarted":0},"requestId":"req_1"})");
 }
 
 TEST(OpenaiDecode, Case_A14_AnErrorInAnyShapeIsNeverAChunk)
 {
-    for (const char* chunk : {R"({"choices":[],"error":"upstream broke"})", R"({"error":{"message":"upstream broke"},"choices":[],"usage":{"prompt_tokens":0,"completion_tokens":0}})",
+    for (const char* chunk : {R"({"choices":[],"error":"upstream broke"})",
+                              R"({"error":{"message":"upstream broke"},"choices":[],"usage":{"prompt_tokens":0,"completion_tokens":0}})",
                               R"({"choices":[{"index":0,"delta":{"content":""},"finish_reason":"error"}],"error":{"code":502,"message":"upstream broke"}})",
                               R"({"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"error":{"message":"upstream broke"}})"}) {
         decoding d;
@@ -180,11 +183,12 @@ TEST(OpenaiDecode, Case_A12_StreamErrorsAreTypedAsHttpErrorsAre)
         bool retryable;
         errc code;
     };
-    for (const row& r : {row{R"({"type":"overloaded_error"})", 529, true, errc::provider_failed}, row{R"({"type":"rate_limit_error"})", 429, true, errc::rate_limited},
-                         row{R"({"code":"rate_limit_exceeded"})", 429, true, errc::rate_limited}, row{R"({"code":"insufficient_quota"})", 429, false, errc::rate_limited},
-                         row{R"({"type":"authentication_error"})", 401, false, errc::provider_failed}, row{R"({"type":"api_error"})", 500, true, errc::provider_failed},
-                         row{R"({"type":"server_error"})", 500, true, errc::provider_failed}, row{R"({"code":503})", 503, true, errc::provider_failed},
-                         row{R"({"type":"invalid_request_error"})", 400, false, errc::provider_failed}, row{R"({"code":429})", 429, true, errc::rate_limited}}) {
+    for (const row& r :
+         {row{R"({"type":"overloaded_error"})", 529, true, errc::provider_failed}, row{R"({"type":"rate_limit_error"})", 429, true, errc::rate_limited},
+          row{R"({"code":"rate_limit_exceeded"})", 429, true, errc::rate_limited}, row{R"({"code":"insufficient_quota"})", 429, false, errc::rate_limited},
+          row{R"({"type":"authentication_error"})", 401, false, errc::provider_failed}, row{R"({"type":"api_error"})", 500, true, errc::provider_failed},
+          row{R"({"type":"server_error"})", 500, true, errc::provider_failed}, row{R"({"code":503})", 503, true, errc::provider_failed},
+          row{R"({"type":"invalid_request_error"})", 400, false, errc::provider_failed}, row{R"({"code":429})", 429, true, errc::rate_limited}}) {
         for (const bool typed : {false, true}) {
             decoding d;
             ASSERT_EQ(d.event("{\"error\":" + r.error + "}", typed ? "error" : ""), decode_state::failed) << r.error;
@@ -222,7 +226,8 @@ TEST(OpenaiDecode, Case_A12_StreamErrorsAreTypedAsHttpErrorsAre)
 TEST(OpenaiDecode, Case_A11_ACallCutInItsArgumentsIsNeverACall)
 {
     decoding d;
-    EXPECT_EQ(d.event(R"({"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"rm","arguments":"{\"path\":\"/"}}]}}]})"), decode_state::more);
+    EXPECT_EQ(d.event(R"({"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"rm","arguments":"{\"path\":\"/"}}]}}]})"),
+              decode_state::more);
     ASSERT_EQ(d.decoder.on_end(true, &d.events), decode_state::failed);
     for (const event& e : d.events) EXPECT_NE(e.kind, event_kind::tool_end);
     const json f = d.failure();
@@ -235,7 +240,8 @@ TEST(OpenaiDecode, Case_A11_WholeArgumentsWithoutAnEndAreNoCallEither)
 {
     for (const bool clean : {true, false}) {
         decoding d;
-        EXPECT_EQ(d.event(R"({"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"rm","arguments":"{\"path\":\"/\"}"}}]}}]})"), decode_state::more);
+        EXPECT_EQ(d.event(R"({"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"rm","arguments":"{\"path\":\"/\"}"}}]}}]})"),
+                  decode_state::more);
         ASSERT_EQ(d.decoder.on_end(clean, &d.events), decode_state::failed);
         for (const event& e : d.events) EXPECT_NE(e.kind, event_kind::tool_end);
     }
@@ -266,8 +272,10 @@ TEST(OpenaiDecode, Case_B1_GluedCallsOfTheWireAreTwo)
     const json a = call("a", "find", R"({"q":1})"), b = call("b", "find", R"({"q":2})");
     EXPECT_EQ(calls_of({{a}, {b}}), two);
     EXPECT_EQ(calls_of({{a, b}}), two);
-    EXPECT_EQ(calls_of({{call("a", "find", R"({"q":)")}, {call("b", "find", R"({"q":)")}, {call("a", "find", "1}")}, {call("b", "find", "2}")}}), two) << "interleaved";
-    EXPECT_EQ(calls_of({{call("", "find", R"({"q":1})")}, {call("", "write", R"({"q":2})")}}), (std::vector<std::string>{R"(find {"q":1})", R"(write {"q":2})"}));
+    EXPECT_EQ(calls_of({{call("a", "find", R"({"q":)")}, {call("b", "find", R"({"q":)")}, {call("a", "find", "1}")}, {call("b", "find", "2}")}}), two)
+        << "interleaved";
+    EXPECT_EQ(calls_of({{call("", "find", R"({"q":1})")}, {call("", "write", R"({"q":2})")}}),
+              (std::vector<std::string>{R"(find {"q":1})", R"(write {"q":2})"}));
 }
 
 TEST(OpenaiDecode, Case_B2_CallsWithoutIdOrIndexKeepTheirArguments)
@@ -287,7 +295,8 @@ TEST(OpenaiDecode, Case_B2_CallsWithoutIdOrIndexKeepTheirArguments)
 TEST(OpenaiDecode, Case_B4_CutArgumentsNameTheirToolAndThePlace)
 {
     decoding d;
-    d.event(R"({"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"find","arguments":"{\"q\":\"x"}}]},"finish_reason":"length"}]})");
+    d.event(
+        R"({"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"find","arguments":"{\"q\":\"x"}}]},"finish_reason":"length"}]})");
     ASSERT_EQ(d.event("[DONE]"), decode_state::done);
     const generate_result r = d.decoder.take_result();
     EXPECT_EQ(r.stop_reason, "max_tokens");
@@ -321,8 +330,9 @@ TEST(OpenaiDecode, Case_B3_EmptyArgumentsDoNotCrashTheRun)
     // The answer in one piece, with an empty text, a blank one and none at all.
     for (const char* function : {R"({"name":"now","arguments":""})", R"({"name":"now","arguments":" \n"})", R"({"name":"now"})"}) {
         decoding whole;
-        ASSERT_EQ(whole.decoder.on_body(R"({"choices":[{"index":0,"message":{"tool_calls":[{"id":"a","function":)" + std::string(function) + R"(}]},"finish_reason":"tool_calls"}]})", 200,
-                                        &whole.events),
+        ASSERT_EQ(whole.decoder.on_body(R"({"choices":[{"index":0,"message":{"tool_calls":[{"id":"a","function":)" + std::string(function) +
+                                            R"(}]},"finish_reason":"tool_calls"}]})",
+                                        200, &whole.events),
                   decode_state::done);
         const generate_result one = whole.decoder.take_result();
         ASSERT_EQ(one.tool_calls.size(), 1U) << function;
@@ -334,7 +344,8 @@ TEST(OpenaiDecode, Case_B5_NumbersSurviveTheWire)
 {
     for (const std::string number : {"9007199254740993", "9223372036854775807", "18446744073709551615", "-0.0", "1.50"}) {
         decoding text, value;
-        text.event(R"({"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"id\":)" + number + R"(}"}}]},"finish_reason":"stop"}]})");
+        text.event(R"({"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"id\":)" + number +
+                   R"(}"}}]},"finish_reason":"stop"}]})");
         text.event("[DONE]");
         EXPECT_EQ(text.decoder.take_result().tool_calls.at(0).arguments.dump(), "{\"id\":" + number + "}");
         // Arguments as a value: doubles of the fast parser would lose their text.
@@ -352,12 +363,14 @@ TEST(OpenaiDecode, EventsOfAStreamInOrder)
     decoding d;
     d.event(delta(json::object().set("role", "assistant").set("reasoning_content", "t")));
     d.event(delta(json::object().set("content", "x")));
-    d.event(R"({"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":3,"completion_tokens":4}})");
+    d.event(
+        R"({"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":3,"completion_tokens":4}})");
     d.event("[DONE]");
     std::vector<event_kind> kinds;
     for (const event& e : d.events) kinds.push_back(e.kind);
-    EXPECT_EQ(kinds, (std::vector<event_kind>{event_kind::start, event_kind::thinking, event_kind::text, event_kind::tool_start, event_kind::tool_args, event_kind::usage,
-                                              event_kind::tool_end, event_kind::stop}));
+    EXPECT_EQ(kinds,
+              (std::vector<event_kind>{event_kind::start, event_kind::thinking, event_kind::text, event_kind::tool_start, event_kind::tool_args,
+                                       event_kind::usage, event_kind::tool_end, event_kind::stop}));
     EXPECT_EQ(d.events[0].id, "req_1");
     EXPECT_EQ(d.events[0].name, "m");
     EXPECT_EQ((*d.events[5].data)["inputTokens"].get_int64(), 3);
@@ -369,7 +382,8 @@ TEST(OpenaiDecode, LastOfDuplicateKeysWinsInBothReaders)
 {
     decoding fast, slow;
     fast.event(R"({"model":"x","model":"y","choices":[{"index":0,"delta":{"content":"a","content":"b"},"finish_reason":"stop"}]})");
-    slow.event("{\"model\":\"x\",\"model\":\"y\",\"pad\":\"\xFF\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\",\"content\":\"b\"},\"finish_reason\":\"stop\"}]}");
+    slow.event("{\"model\":\"x\",\"model\":\"y\",\"pad\":\"\xFF\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\",\"content\":\"b\"},\"finish_reason\":"
+               "\"stop\"}]}");
     fast.event("[DONE]");
     slow.event("[DONE]");
     const generate_result a = fast.decoder.take_result(), b = slow.decoder.take_result();
@@ -434,7 +448,8 @@ TEST(OpenaiDecode, ArgumentLimitIsNamed)
     openai_codec_options o = numbered_ids();
     o.max_arguments = 4;
     decoding d(o);
-    ASSERT_EQ(d.event(R"({"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"12345"}}]}}]})"), decode_state::failed);
+    ASSERT_EQ(d.event(R"({"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"12345"}}]}}]})"),
+              decode_state::failed);
     const json f = d.failure();
     EXPECT_EQ(f["bound"].as_string(), "event-too-large");
     EXPECT_FALSE(f["retryable"].as_bool());
@@ -498,7 +513,8 @@ TEST(OpenaiDecode, TextOfTheServiceNeverShowsTheKeyNotEvenCut)
             return std::string(d.take_failure().message());
         };
         EXPECT_EQ(shown([&](openai_decoder& d) { d.on_event("{" + text, "", nullptr); }).find("sk-"), std::string::npos) << before;
-        EXPECT_EQ(shown([&](openai_decoder& d) { d.on_event(R"({"error":{"message":")" + text + R"("}})", "", nullptr); }).find("sk-"), std::string::npos) << before;
+        EXPECT_EQ(shown([&](openai_decoder& d) { d.on_event(R"({"error":{"message":")" + text + R"("}})", "", nullptr); }).find("sk-"), std::string::npos)
+            << before;
         EXPECT_EQ(shown([&](openai_decoder& d) { d.on_body("<p>" + text, 200, nullptr); }).find("sk-"), std::string::npos) << before;
         EXPECT_EQ(shown([&](openai_decoder& d) { d.on_body(R"({"why":")" + text + R"("})", 200, nullptr); }).find("sk-"), std::string::npos) << before;
     }
@@ -522,8 +538,10 @@ TEST(OpenaiDecode, DetailsOfThePromptAreAUsageSignalLikeItsCount)
 TEST(OpenaiDecode, ChoicesWithoutIndexCountByTheirPlace)
 {
     decoding d;
-    ASSERT_EQ(d.decoder.on_body(R"({"choices":[{"message":{"content":"first"},"finish_reason":"stop"},{"message":{"content":"second"},"finish_reason":"length"}]})", 200, nullptr),
-              decode_state::done);
+    ASSERT_EQ(
+        d.decoder.on_body(R"({"choices":[{"message":{"content":"first"},"finish_reason":"stop"},{"message":{"content":"second"},"finish_reason":"length"}]})",
+                          200, nullptr),
+        decode_state::done);
     const generate_result r = d.decoder.take_result();
     EXPECT_EQ(r.text, "first");
     EXPECT_EQ(r.stop_reason, "end_turn");
@@ -542,7 +560,8 @@ TEST(OpenaiDecode, TooManyCallsAreNamedAsSuch)
     decoding d;
     std::string calls;
     for (int i = 0; i <= 4096; ++i) calls += (i == 0 ? "" : ",") + std::string(R"({"id":"a","function":{"name":"f","arguments":"{}"}})");
-    ASSERT_EQ(d.decoder.on_body(R"({"choices":[{"message":{"tool_calls":[)" + calls + R"(]},"finish_reason":"tool_calls"}]})", 200, nullptr), decode_state::failed);
+    ASSERT_EQ(d.decoder.on_body(R"({"choices":[{"message":{"tool_calls":[)" + calls + R"(]},"finish_reason":"tool_calls"}]})", 200, nullptr),
+              decode_state::failed);
     EXPECT_EQ(d.failure()["message"].as_string(), "[OpenAIProvider] an answer with more than 4096 tool calls passes the limit");
 }
 

@@ -80,13 +80,15 @@ TEST(OpenaiEncode, UnsetOptionsFallBackToTheInstance)
     o.thinking = json::object().set("type", "enabled");
     const openai_codec codec{o};
     generate_request request = asking("hi");
-    EXPECT_EQ(body_of(codec, request).dump(),
-              R"({"model":"gpt-4o-mini","messages":[{"role":"user","content":"hi"}],"temperature":0.5,"max_completion_tokens":100,"thinking":{"type":"enabled"},"stream":true,"stream_options":{"include_usage":true}})");
+    EXPECT_EQ(
+        body_of(codec, request).dump(),
+        R"({"model":"gpt-4o-mini","messages":[{"role":"user","content":"hi"}],"temperature":0.5,"max_completion_tokens":100,"thinking":{"type":"enabled"},"stream":true,"stream_options":{"include_usage":true}})");
     request.options.temperature = 0.25;
     request.options.max_tokens = 0;
     request.options.thinking = json();
     request.options.stream = false;
-    EXPECT_EQ(body_of(codec, request).dump(), R"({"model":"gpt-4o-mini","messages":[{"role":"user","content":"hi"}],"temperature":0.25,"max_completion_tokens":100})");
+    EXPECT_EQ(body_of(codec, request).dump(),
+              R"({"model":"gpt-4o-mini","messages":[{"role":"user","content":"hi"}],"temperature":0.25,"max_completion_tokens":100})");
 }
 
 TEST(OpenaiEncode, ToolChoiceIsCheckedBeforeAnything)
@@ -215,7 +217,8 @@ TEST(OpenaiEncode, CarriesHeadersAndMembersOfTheUser)
     const wire_request wire = codec.encode(request, codec.plan(request), true, {}, storage);
     EXPECT_TRUE(wire.header_lines.ends_with("Authorization: Bearer sk-1\r\nOpenAI-Organization: org\r\nx-trace: \r\n")) << wire.header_lines;
     EXPECT_NE(wire.body.find(R"(,"top_p":0.50,"stop":["a"],"parallel_tool_calls":false)"), std::string_view::npos) << wire.body;
-    for (const auto& [name, value] : {std::pair<std::string, std::string>{"a b", "x"}, {"", "x"}, {"a", "sk-x\r\nb: c"}, {"a:", "x"}, {"Content-type", "x"}, {"authorization", "x"}}) {
+    for (const auto& [name, value] :
+         {std::pair<std::string, std::string>{"a b", "x"}, {"", "x"}, {"a", "sk-x\r\nb: c"}, {"a:", "x"}, {"Content-type", "x"}, {"authorization", "x"}}) {
         openai_codec_options bad = o;
         bad.headers = {{name, value}};
         try {

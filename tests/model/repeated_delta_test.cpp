@@ -19,7 +19,7 @@ constexpr std::string_view chunk =
 std::string with(std::string_view text, std::string_view created = "1700000000", std::string_view padding = "abc")
 {
     return R"({"id":"c1","created":)" + std::string(created) + R"(,"choices":[{"index":0,"delta":{"content":")" + std::string(text) +
-           R"("},"finish_reason":null}],"obfuscation":")" + std::string(padding) + "\"}";
+        R"("},"finish_reason":null}],"obfuscation":")" + std::string(padding) + "\"}";
 }
 
 repeated_delta taught()
@@ -60,8 +60,24 @@ TEST(RepeatedDelta, LeavesTheRestToTheParser)
 {
     repeated_delta r = taught();
     for (const std::string& other : {
-             with(""), with("a\\n"), with("a\tb"), with("a\"b"), with("\xC3"), with("\xED\xA0\x80"), with("x", "1e3"), with("x", "01"), with("x", "-1"), with("x", "1.5"),
-             with("x", "1234567890123456789"), with("x", ""), with("x", "1", "\\u0041"), with("x") + " ", " " + with("x"), with("x").substr(0, 90), std::string(), std::string("[DONE]"),
+             with(""),
+             with("a\\n"),
+             with("a\tb"),
+             with("a\"b"),
+             with("\xC3"),
+             with("\xED\xA0\x80"),
+             with("x", "1e3"),
+             with("x", "01"),
+             with("x", "-1"),
+             with("x", "1.5"),
+             with("x", "1234567890123456789"),
+             with("x", ""),
+             with("x", "1", "\\u0041"),
+             with("x") + " ",
+             " " + with("x"),
+             with("x").substr(0, 90),
+             std::string(),
+             std::string("[DONE]"),
              std::string(R"({"id":"c1","created":1700000000,"choices":[{"index":0,"delta":{"content":" one"},"finish_reason":"stop"}],"obfuscation":"abc"})"),
              std::string(R"({"id":"c2","created":1700000000,"choices":[{"index":0,"delta":{"content":" one"},"finish_reason":null}],"obfuscation":"abc"})"),
          })
@@ -71,10 +87,10 @@ TEST(RepeatedDelta, LeavesTheRestToTheParser)
 TEST(RepeatedDelta, WhatIsAmbiguousIsNotLearned)
 {
     for (const std::string_view other : {
-             std::string_view(R"({"content":"a","choices":[{"delta":{"content":"a"}}]})"),                     // two of the name
-             std::string_view(R"({"content":"a","choices":[{"delta":{"c\u006fntent":"a"}}]})"),                // one behind escapes
-             std::string_view(R"({"choices":[{"delta":{"content":"a"}}],"created":1,"x":{"created":2}})"),     // two numbers
-             std::string_view(R"({"content":"b","choices":[{"delta":{"x":"a"}}]})"),                           // not the text that was read
+             std::string_view(R"({"content":"a","choices":[{"delta":{"content":"a"}}]})"),                  // two of the name
+             std::string_view(R"({"content":"a","choices":[{"delta":{"c\u006fntent":"a"}}]})"),             // one behind escapes
+             std::string_view(R"({"choices":[{"delta":{"content":"a"}}],"created":1,"x":{"created":2}})"),  // two numbers
+             std::string_view(R"({"content":"b","choices":[{"delta":{"x":"a"}}]})"),                        // not the text that was read
          }) {
         repeated_delta r;
         r.learn(other, "a");

@@ -75,7 +75,8 @@ TEST(ScriptedProvider, AnswersRoundsInOrderAndRecords)
     EXPECT_EQ(second.text, "Hé🌍llo");
     EXPECT_EQ(second.result.text, "Hé🌍llo");
     EXPECT_EQ(second.batches, 3U);
-    EXPECT_EQ(second.kinds, (std::vector<event_kind>{event_kind::start, event_kind::text, event_kind::text, event_kind::text, event_kind::usage, event_kind::stop}));
+    EXPECT_EQ(second.kinds,
+              (std::vector<event_kind>{event_kind::start, event_kind::text, event_kind::text, event_kind::text, event_kind::usage, event_kind::stop}));
     ASSERT_EQ(p->requests().size(), 2U);
     EXPECT_EQ(p->requests()[1].messages[0]->text(), "two");
     EXPECT_EQ(p->open_calls(), 0U);

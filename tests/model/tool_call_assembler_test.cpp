@@ -42,8 +42,10 @@ public:
     {
         std::vector<std::string> out;
         for (const event& e : events)
-            out.push_back((e.kind == event_kind::tool_start ? "start " : e.kind == event_kind::tool_args ? "args " : "end ") + std::to_string(e.index) + " " + std::string(e.id) +
-                          (e.payload.empty() ? "" : " " + std::string(e.payload)));
+            out.push_back((e.kind == event_kind::tool_start      ? "start "
+                               : e.kind == event_kind::tool_args ? "args "
+                                                                 : "end ") +
+                          std::to_string(e.index) + " " + std::string(e.id) + (e.payload.empty() ? "" : " " + std::string(e.payload)));
         return out;
     }
     generate_result result;
@@ -83,7 +85,8 @@ TEST(ToolCallAssembler, Case_B1_ANewNameAtAUsedIndexStartsANewCall)
 
 TEST(ToolCallAssembler, ALateIdJoinsAnOpenCallButANamedOneFollowsAWholeCall)
 {
-    EXPECT_EQ(assembled({piece(0, "", "find", R"({"q":1})"), piece(0, "b", "find", R"({"q":2})")}).calls(), (texts{R"(call_0000000000000001 find {"q":1})", R"(b find {"q":2})"}));
+    EXPECT_EQ(assembled({piece(0, "", "find", R"({"q":1})"), piece(0, "b", "find", R"({"q":2})")}).calls(),
+              (texts{R"(call_0000000000000001 find {"q":1})", R"(b find {"q":2})"}));
     EXPECT_EQ(assembled({piece(0, "", "find", R"({"q":)"), piece(0, "b", "find", "2}")}).result.tool_calls.size(), 1U);
     EXPECT_EQ(assembled({piece(0, "", "find", "{}"), piece(0, "b", "", "")}).result.tool_calls.size(), 1U);
 }
@@ -102,16 +105,20 @@ TEST(ToolCallAssembler, Case_B2_FragmentsWithoutIdFindTheirCall)
     EXPECT_EQ(assembled({piece(0, "a", "find", R"({"q":)"), piece(0, "", "", "1}"), piece(1, "b", "find", "{"), piece(1, "", "", "}")}).calls(),
               (texts{R"(a find {"q":1})", "b find {}"}));
     // Interleaved by index.
-    EXPECT_EQ(assembled({piece(0, "a", "find", "{"), piece(1, "b", "find", "{"), piece(0, "", "", "}"), piece(1, "", "", "}")}).calls(), (texts{"a find {}", "b find {}"}));
+    EXPECT_EQ(assembled({piece(0, "a", "find", "{"), piece(1, "b", "find", "{"), piece(0, "", "", "}"), piece(1, "", "", "}")}).calls(),
+              (texts{"a find {}", "b find {}"}));
     // No index at all.
     EXPECT_EQ(assembled({piece(none, "a", "find", "{"), piece(none, "", "", "}"), piece(none, "b", "find", "{}")}).calls(), (texts{"a find {}", "b find {}"}));
     // No index, interleaved by id.
     EXPECT_EQ(assembled({piece(none, "a", "find", "{"), piece(none, "b", "find", "{"), piece(none, "a", "", "}"), piece(none, "b", "", "}")}).calls(),
               (texts{"a find {}", "b find {}"}));
     // Four calls on one index, told apart by their names alone.
-    EXPECT_EQ(assembled({piece(0, "", "f", R"({"n":1})"), piece(0, "", "f", R"({"n":2})"), piece(0, "", "f", R"({"n":3})"), piece(0, "", "f", R"({"n":4})")}).result.tool_calls.size(), 4U);
+    EXPECT_EQ(assembled({piece(0, "", "f", R"({"n":1})"), piece(0, "", "f", R"({"n":2})"), piece(0, "", "f", R"({"n":3})"), piece(0, "", "f", R"({"n":4})")})
+                  .result.tool_calls.size(),
+              4U);
     // Four without even names behind the first: they cannot be told apart, so the round is void by name, and no byte is lost.
-    const assembled glued({piece(0, "a", "f", R"({"n":1})"), piece(0, "", "", R"({"n":2})"), piece(0, "", "", R"({"n":3})"), piece(0, "", "", R"({"n":4})")}, {}, true);
+    const assembled glued({piece(0, "a", "f", R"({"n":1})"), piece(0, "", "", R"({"n":2})"), piece(0, "", "", R"({"n":3})"), piece(0, "", "", R"({"n":4})")},
+                          {}, true);
     EXPECT_TRUE(glued.result.tool_calls.empty());
     ASSERT_TRUE(glued.result.malformed.has_value());
     EXPECT_EQ(glued.result.malformed->raw_arguments, R"({"n":1}{"n":2}{"n":3}{"n":4})");
@@ -152,7 +159,8 @@ TEST(ToolCallAssembler, Case_B3_EmptyArgumentsAreAnObjectUnlessSomethingIsRequir
 TEST(ToolCallAssembler, Case_B5_ArgumentsKeepTheTextOfNumbers)
 {
     for (const char* number : {"9007199254740993", "9223372036854775807", "18446744073709551615", "-0.0", "2512292042121000001", "1.50"})
-        EXPECT_EQ(assembled({piece(0, "a", "get", std::string(R"({"id":)") + number + "}")}).result.tool_calls.at(0).arguments.dump(), std::string(R"({"id":)") + number + "}");
+        EXPECT_EQ(assembled({piece(0, "a", "get", std::string(R"({"id":)") + number + "}")}).result.tool_calls.at(0).arguments.dump(),
+                  std::string(R"({"id":)") + number + "}");
     const assembled big({piece(0, "a", "get", R"({"id":1e400})")});
     ASSERT_TRUE(big.result.malformed.has_value());  // a number no double holds voids the round (loop spec §4.2)
     EXPECT_EQ(big.result.malformed->offset, 6U);
@@ -160,7 +168,8 @@ TEST(ToolCallAssembler, Case_B5_ArgumentsKeepTheTextOfNumbers)
 
 TEST(ToolCallAssembler, EventsComeInOrderOnceIdAndNameAreKnown)
 {
-    EXPECT_EQ(assembled({piece(0, "a", "", ""), piece(0, "", "find", ""), piece(0, "", "", R"({"q":1})")}).story(), (texts{"start 0 a", R"(args 0 a {"q":1})", "end 0 a"}));
+    EXPECT_EQ(assembled({piece(0, "a", "", ""), piece(0, "", "find", ""), piece(0, "", "", R"({"q":1})")}).story(),
+              (texts{"start 0 a", R"(args 0 a {"q":1})", "end 0 a"}));
     // Without id: at the first argument byte, and the id stays.
     EXPECT_EQ(assembled({piece(0, "", "find", ""), piece(0, "", "", "{"), piece(0, "late", "", "}")}).story(),
               (texts{"start 0 call_0000000000000001", "args 0 call_0000000000000001 {", "args 0 call_0000000000000001 }", "end 0 call_0000000000000001"}));
@@ -236,7 +245,8 @@ TEST(ToolCallAssembler, LimitsHaveAnEnd)
     EXPECT_FALSE(small.add(piece(0, "", "", "1"), nullptr));
     EXPECT_EQ(small.limit_text(), "the arguments of a tool call pass the limit of 10 bytes");
     tool_call_assembler many(10, {});
-    for (std::size_t i = 0; i < model_detail::max_calls_of_round; ++i) ASSERT_TRUE(many.add(piece(static_cast<int>(i), "x" + std::to_string(i), "f", ""), nullptr));
+    for (std::size_t i = 0; i < model_detail::max_calls_of_round; ++i)
+        ASSERT_TRUE(many.add(piece(static_cast<int>(i), "x" + std::to_string(i), "f", ""), nullptr));
     EXPECT_FALSE(many.add(piece(-7, "y", "f", ""), nullptr));
     EXPECT_EQ(many.limit_text(), "an answer with more than 4096 tool calls passes the limit");
     EXPECT_GT(many.held_bytes(), 4096U * 3);  // names and ids count

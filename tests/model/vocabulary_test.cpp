@@ -146,8 +146,9 @@ TEST(GenerateResult, ProjectsOnlyWhatHappened)
     r.temperature_dropped = true;
     r.thinking = thinking_status::unknown;
     r.attempts = 2;
-    EXPECT_EQ(r.to_json().dump(), R"({"text":"t","toolCalls":[{"id":"a","name":"f","arguments":{"q":1}}],"usage":{"inputTokens":5,"outputTokens":0},)"
-                                  R"("model":null,"stopReason":null,"costUsd":0.05,"temperatureDropped":true,"thinkingStatus":"unknown","thinkingApplied":null,"attempts":2})");
+    EXPECT_EQ(r.to_json().dump(),
+              R"({"text":"t","toolCalls":[{"id":"a","name":"f","arguments":{"q":1}}],"usage":{"inputTokens":5,"outputTokens":0},)"
+              R"("model":null,"stopReason":null,"costUsd":0.05,"temperatureDropped":true,"thinkingStatus":"unknown","thinkingApplied":null,"attempts":2})");
 }
 
 TEST(ProviderError, ProjectsByKind)

@@ -24,9 +24,18 @@ std::string coded(std::string_view text, int window)
     deflateEnd(&z);
     return out;
 }
-std::string gzip(std::string_view text) { return coded(text, 15 + 16); }
-std::string zlib(std::string_view text) { return coded(text, 15); }
-std::string raw(std::string_view text) { return coded(text, -15); }
+std::string gzip(std::string_view text)
+{
+    return coded(text, 15 + 16);
+}
+std::string zlib(std::string_view text)
+{
+    return coded(text, 15);
+}
+std::string raw(std::string_view text)
+{
+    return coded(text, -15);
+}
 
 std::string decode(std::string_view coding, std::string_view bytes, std::size_t piece)
 {
@@ -50,7 +59,8 @@ TEST(ContentDecoder, CodingsAndCuts)
     for (const row& r : {row{"gzip", gzip(text)}, row{"X-GZip", gzip(text)}, row{"deflate", zlib(text)}, row{"deflate", raw(text)}, row{"identity", text},
                          row{"", text}, row{" gzip , identity", gzip(text)}, row{"deflate, gzip", gzip(zlib(text))}, row{"gzip,gzip", gzip(gzip(text))},
                          row{"gzip, deflate", raw(gzip(text))}})
-        for (const std::size_t piece : {std::size_t{1}, std::size_t{2}, std::size_t{7}, r.bytes.size()}) EXPECT_EQ(decode(r.coding, r.bytes, piece), text) << r.coding << " " << piece;
+        for (const std::size_t piece : {std::size_t{1}, std::size_t{2}, std::size_t{7}, r.bytes.size()})
+            EXPECT_EQ(decode(r.coding, r.bytes, piece), text) << r.coding << " " << piece;
 }
 
 TEST(ContentDecoder, MembersOfGzipFollowEachOther)

@@ -77,9 +77,7 @@ TEST(Expect, WhatThePeerSaysDecidesAboutTheBody)
         else EXPECT_EQ(op.message(), r.expected);
         EXPECT_EQ(client.stats().idle, r.idle);
         EXPECT_EQ(client.stats().open, r.idle);
-        if (r.sent && r.idle == 1) {
-            EXPECT_EQ(server.log().request().body, body);
-        }
+        if (r.sent && r.idle == 1) { EXPECT_EQ(server.log().request().body, body); }
     }
 }
 

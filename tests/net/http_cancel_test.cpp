@@ -181,7 +181,8 @@ TEST(HttpCancel, AContextMayDieWithCallsUnderWay)
 
 TEST(HttpCancel, SocketsAreNotInheritedAndSignalsAreNotTouched)
 {
-    struct sigaction before {}, after {};
+    struct sigaction before {
+    }, after{};
     ASSERT_EQ(::sigaction(SIGPIPE, nullptr, &before), 0);
     world w;
     testing::byte_server server = w.server(byte_script().request().send(testing::sse_head()).stall());
@@ -198,7 +199,8 @@ TEST(HttpCancel, SocketsAreNotInheritedAndSignalsAreNotTouched)
         sockaddr_storage peer{};
         socklen_t size = sizeof peer;
         // The server's own end of the connection is not ours to judge.
-        const bool ours = ::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &size) == 0 && ntohs(reinterpret_cast<sockaddr_in&>(peer).sin_port) == server.port();
+        const bool ours =
+            ::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &size) == 0 && ntohs(reinterpret_cast<sockaddr_in&>(peer).sin_port) == server.port();
         if (ours && (flags & FD_CLOEXEC) == 0) ++inherited;
     }
     EXPECT_GT(fresh, 0);

@@ -23,15 +23,18 @@ std::string fetch_or_error(world& w, http_client client, http_request request)
     return op.get();
 }
 
-std::string text_of(errc e) { return make_error_code(e).message(); }
+std::string text_of(errc e)
+{
+    return make_error_code(e).message();
+}
 
 TEST(HttpClient, ReadsEveryFraming)
 {
     world w;
     const std::string chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + http_chunk("hello ") + http_chunk("world") + http_chunk("");
     const std::string until_close = "HTTP/1.1 200 OK\r\n\r\nhello world";
-    testing::byte_server server = w.server({byte_script().request().send(http_response(200, "hello world")).close(), byte_script().request().trickle(chunked).close(),
-                                            byte_script().request().trickle(until_close).close()});
+    testing::byte_server server = w.server({byte_script().request().send(http_response(200, "hello world")).close(),
+                                            byte_script().request().trickle(chunked).close(), byte_script().request().trickle(until_close).close()});
     const http_client client = w.client();
     for (int i = 0; i < 3; ++i) {
         EXPECT_EQ(fetch_or_error(w, client, world::get(server)), "200 hello world") << i;
@@ -140,7 +143,8 @@ TEST(HttpClient, Case_E1_DoesNotRetryOtherwise)
     }
     {
         world w;  // the second try fails as well
-        testing::byte_server server = w.server({byte_script().request().send(ok).request().close(), byte_script().request().close(), byte_script::answering(ok)});
+        testing::byte_server server =
+            w.server({byte_script().request().send(ok).request().close(), byte_script().request().close(), byte_script::answering(ok)});
         http_client client = w.client();
         EXPECT_EQ(fetch_or_error(w, client, world::get(server)), "200 ok");
         EXPECT_EQ(fetch_or_error(w, client, world::get(server)), text_of(errc::transport_failed));
@@ -293,7 +297,8 @@ TEST(HttpClient, HeadsBeforeTheAnswerDoNotStopTheSending)
 {
     const std::string body(16 * 1024 * 1024, 'x');
     world w;
-    testing::byte_server server = w.server(byte_script().stop_reading().send("HTTP/1.1 100 Continue\r\n\r\n").gate("read").read_again().request().send(http_response(200, "ok")));
+    testing::byte_server server =
+        w.server(byte_script().stop_reading().send("HTTP/1.1 100 Continue\r\n\r\n").gate("read").read_again().request().send(http_response(200, "ok")));
     http_request r = world::get(server);
     r.method = "POST";
     r.body = body;
@@ -433,7 +438,8 @@ TEST(HttpExchange, TruncatedBodiesAreToldFromCompleteOnes)
         const char* what;
         byte_script script;
     };
-    const std::string half = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n";
+    const std::string half = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf",
+                      chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n";
     for (const row& r : {row{"fin", byte_script().request().send(half).close()}, row{"half close", byte_script().request().send(half).half_close()},
                          row{"chunked", byte_script().request().send(chunked).close()}, row{"reset", byte_script().request().send(half).gate("read").reset()},
                          row{"until close, reset", byte_script().request().send("HTTP/1.1 200 OK\r\n\r\nhalf").gate("read").reset()}}) {
@@ -458,9 +464,10 @@ TEST(HttpExchange, CodedBodiesAreDecoded)
     const std::string text(100'000, 'z');
     for (const auto& [coding, bytes] : {std::pair<std::string, std::string>{"gzip", testing::gzip(text)}, {"deflate", testing::zlib_deflate(text)}}) {
         world w;
-        testing::byte_server server = w.server({byte_script().request().send(http_response(200, bytes, {{"Content-Encoding", coding}})).close(),
-                                                byte_script().request().trickle(http_response(200, bytes, {{"Content-Encoding", coding}})).close(),
-                                                byte_script().request().send(http_response(200, bytes.substr(0, bytes.size() - 3), {{"Content-Encoding", coding}})).close()});
+        testing::byte_server server =
+            w.server({byte_script().request().send(http_response(200, bytes, {{"Content-Encoding", coding}})).close(),
+                      byte_script().request().trickle(http_response(200, bytes, {{"Content-Encoding", coding}})).close(),
+                      byte_script().request().send(http_response(200, bytes.substr(0, bytes.size() - 3), {{"Content-Encoding", coding}})).close()});
         http_client client = w.client();
         for (int i = 0; i < 2; ++i) {
             EXPECT_EQ(fetch_or_error(w, client, world::get(server)), "200 " + text) << coding;
@@ -479,7 +486,8 @@ TEST(HttpExchange, BodyLimitIsExactAndCountsDecodedBytes)
         for (const std::size_t size : {999u, 1000u, 1001u}) {
             world w;
             const std::string text(size, 'x');
-            testing::byte_server server = w.server(byte_script::answering(coded ? http_response(200, testing::gzip(text), {{"Content-Encoding", "gzip"}}) : http_response(200, text)));
+            testing::byte_server server =
+                w.server(byte_script::answering(coded ? http_response(200, testing::gzip(text), {{"Content-Encoding", "gzip"}}) : http_response(200, text)));
             http_request r = world::get(server);
             r.limits.max_body = 1000;
             EXPECT_EQ(fetch_or_error(w, w.client(), std::move(r)), size > 1000 ? text_of(errc::body_too_large) : "200 " + text);

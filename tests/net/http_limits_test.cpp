@@ -117,7 +117,8 @@ verdict expected(silence where, const setting& s)
 void check(silence where, const setting& s)
 {
     SCOPED_TRACE("silent at " + std::to_string(static_cast<int>(where)) + ", connect " + std::to_string(s.connect / seconds(1)) + " first byte " +
-                 std::to_string(s.first_byte / seconds(1)) + " idle " + std::to_string(s.idle / seconds(1)) + " deadline " + std::to_string(s.deadline / seconds(1)));
+                 std::to_string(s.first_byte / seconds(1)) + " idle " + std::to_string(s.idle / seconds(1)) + " deadline " +
+                 std::to_string(s.deadline / seconds(1)));
     world w;
     byte_script script;
     if (where == silence::body) script.request().send(stream_head).stall();
@@ -240,7 +241,10 @@ TEST(HttpLimits, Case_C1_IdleCountsBytesSentAsWell)
     EXPECT_EQ(op.code(), errc::idle_timeout);
 }
 
-awaitable<void> read_once(http_exchange& x) { co_await x.read_some(); }
+awaitable<void> read_once(http_exchange& x)
+{
+    co_await x.read_some();
+}
 
 TEST(HttpLimits, ACallerThatDoesNotReadIsNotIdle)
 {
@@ -310,7 +314,9 @@ TEST(HttpLimits, Case_C3_HalfCloseIsSeenAtOnce)
         testing::byte_server server = w.server(byte_script().request().send(r.sent).half_close());
         http_client client = w.client();
         cancellable op(w.context, fetch(client, world::get(server)));
-        ASSERT_TRUE(testing::run_until(w.context, [&] { return op.done(); }, seconds(1))) << r.sent;  // no time passes on the clock
+        ASSERT_TRUE(testing::run_until(
+            w.context, [&] { return op.done(); }, seconds(1)))
+            << r.sent;  // no time passes on the clock
         EXPECT_EQ(op.code(), r.expected) << r.sent;
         EXPECT_EQ(client.stats().open, 0u);
     }

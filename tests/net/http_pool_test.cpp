@@ -36,8 +36,8 @@ TEST(HttpPool, Case_E1_SocketsClosedWhileIdleAreNotUsed)
 TEST(HttpPool, Case_E1_BytesNobodyAskedForMakeAnIdleConnectionStale)
 {
     world w;
-    testing::byte_server server =
-        w.server({byte_script().request().send(http_response(200, "ok")).gate("late").send("HTTP/1.1 408 Timeout\r\n\r\n").stall(), byte_script::answering(http_response(200, "ok"))});
+    testing::byte_server server = w.server({byte_script().request().send(http_response(200, "ok")).gate("late").send("HTTP/1.1 408 Timeout\r\n\r\n").stall(),
+                                            byte_script::answering(http_response(200, "ok"))});
     http_client client = w.client();
     EXPECT_EQ(testing::complete(w.context, fetch(client, world::get(server))), "200 ok");
     server.open("late");
@@ -117,7 +117,8 @@ TEST(HttpPool, Case_E3_AThousandCallersOnSixteenSocketsAreServedInOrder)
         http_client client = w.client();
         std::vector<std::size_t> order;
         std::vector<std::unique_ptr<testing::started<void>>> callers;
-        for (std::size_t i = 0; i < 1000; ++i) callers.push_back(std::make_unique<testing::started<void>>(w.context, numbered(client, world::get(server), i, order)));
+        for (std::size_t i = 0; i < 1000; ++i)
+            callers.push_back(std::make_unique<testing::started<void>>(w.context, numbered(client, world::get(server), i, order)));
         ASSERT_TRUE(w.steadily([&] { return order.size(); }, 1000)) << order.size();
         ASSERT_TRUE(w.soon([&] { return std::all_of(callers.begin(), callers.end(), [](const auto& c) { return c->done(); }); })) << order.size();
         for (const auto& c : callers) EXPECT_NO_THROW(c->get());
@@ -156,8 +157,8 @@ TEST(HttpPool, ACancelledWaiterLeavesNothing)
 {
     world w;
     w.options.max_open_per_origin = 1;
-    testing::byte_server server =
-        w.server({byte_script().request().send(testing::sse_head()).gate("end").send(http_chunk("")).request().send(http_response(200, "next")), byte_script().stall()});
+    testing::byte_server server = w.server(
+        {byte_script().request().send(testing::sse_head()).gate("end").send(http_chunk("")).request().send(http_response(200, "next")), byte_script().stall()});
     http_client client = w.client();
     http_exchange holder = testing::complete(w.context, client.open(world::get(server)));
     cancellable one(w.context, fetch(client, world::get(server))), two(w.context, fetch(client, world::get(server)));
@@ -177,8 +178,8 @@ TEST(HttpPool, AGrantedConnectionThatHasEndedIsNotUsed)
 {
     world w;
     w.options.max_open_per_origin = 1;
-    testing::byte_server server = w.server({byte_script().request().send(testing::sse_head()).gate("end").send(http_chunk("")).close(),
-                                            byte_script::answering(http_response(200, "next"))});
+    testing::byte_server server = w.server(
+        {byte_script().request().send(testing::sse_head()).gate("end").send(http_chunk("")).close(), byte_script::answering(http_response(200, "next"))});
     http_client client = w.client();
     http_exchange holder = testing::complete(w.context, client.open(world::get(server)));
     http_request once = world::get(server);
@@ -199,8 +200,8 @@ TEST(HttpPool, AGrantThatMeetsACancellationGoesToTheNext)
 {
     world w;
     w.options.max_open_per_origin = 1;
-    testing::byte_server server =
-        w.server({byte_script().request().send(testing::sse_head()).gate("end").send(http_chunk("")).request().send(http_response(200, "next")), byte_script().stall()});
+    testing::byte_server server = w.server(
+        {byte_script().request().send(testing::sse_head()).gate("end").send(http_chunk("")).request().send(http_response(200, "next")), byte_script().stall()});
     http_client client = w.client();
     http_exchange holder = testing::complete(w.context, client.open(world::get(server)));
     cancellable one(w.context, fetch(client, world::get(server))), two(w.context, fetch(client, world::get(server)));

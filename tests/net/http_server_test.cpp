@@ -755,8 +755,7 @@ awaitable<void> tidies_up(std::shared_ptr<clock> c, bool& tidy)
 {
     try {
         co_await never(std::move(c));
-    } catch (const std::exception&) {
-    }
+    } catch (const std::exception&) {}
     co_await asio::this_coro::reset_cancellation_state();
     for (int i = 0; i < 10; ++i) co_await asio::post(asio::use_awaitable);
     tidy = true;

@@ -34,7 +34,8 @@ struct tls_world : server_world {
     /// `200 body`, or what went wrong.
     std::string ask(const http_client& c, const std::string& target)
     {
-        testing::started<std::string> op(context, fetch(c, http_request("GET", url::parse_or_throw("https://127.0.0.1:" + std::to_string(server->port()) + target, "url"))));
+        testing::started<std::string> op(
+            context, fetch(c, http_request("GET", url::parse_or_throw("https://127.0.0.1:" + std::to_string(server->port()) + target, "url"))));
         if (!testing::run_until(context, [&] { return op.done(); })) return "did not end";
         failed = code_of_failure(op.failure());
         return op.failure() ? message_of(op.failure()) : op.get();
@@ -379,9 +380,11 @@ TEST(HttpServerTls, WhatCannotBeUsedIsNamedAtOnce)
     using options = tls_server_options;
     EXPECT_EQ(problem([](options& o) { o.certificate_file.clear(); }), "tls.certificate_file: a server must have a certificate");
     EXPECT_EQ(problem([](options& o) { o.key_file.clear(); }), "tls.key_file: a server must have the key of its certificate");
-    EXPECT_EQ(problem([](options& o) { o.certificate_file = "/nowhere/a.pem"; }), "tls.certificate_file: it cannot be read: /nowhere/a.pem: No such file or directory");
+    EXPECT_EQ(problem([](options& o) { o.certificate_file = "/nowhere/a.pem"; }),
+              "tls.certificate_file: it cannot be read: /nowhere/a.pem: No such file or directory");
     EXPECT_TRUE(problem([&](options& o) { o.certificate_file = bad; }).starts_with("tls.certificate_file: a certificate cannot be read: " + bad));
-    EXPECT_TRUE(problem([&](options& o) { o.certificate_file = c.key("good"); }).starts_with("tls.certificate_file: there is no certificate in it: " + c.key("good")));
+    EXPECT_TRUE(
+        problem([&](options& o) { o.certificate_file = c.key("good"); }).starts_with("tls.certificate_file: there is no certificate in it: " + c.key("good")));
     EXPECT_TRUE(problem([&](options& o) { o.key_file = c.key("good"); }).starts_with("tls.key_file: it is not the key of the certificate: " + c.key("good")));
     EXPECT_TRUE(problem([&](options& o) { o.key_file = bad; }).starts_with("tls.key_file: there is no unencrypted key in it: " + bad));
     EXPECT_TRUE(problem([&](options& o) { o.client_ca_file = c.key("good"); }).starts_with("tls.client_ca_file: there is no certificate in it"));

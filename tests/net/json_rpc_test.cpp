@@ -173,8 +173,7 @@ public:
         asked(desk& d, rpc_call c)
             : reply(&d.replies.emplace_back()),
               stop(&d.stops.emplace_back()),
-              op_(d.io,
-                  asio::co_spawn(d.io, keep(d.peer->call(std::move(c)), reply), asio::bind_cancellation_slot(stop->slot(), asio::use_awaitable)))
+              op_(d.io, asio::co_spawn(d.io, keep(d.peer->call(std::move(c)), reply), asio::bind_cancellation_slot(stop->slot(), asio::use_awaitable)))
         {}
         bool done() const { return op_.done(); }
         std::string outcome() const
@@ -231,12 +230,11 @@ TEST(JsonRpcPeer, Case_D9_TheIdsOfTheTwoSidesNeverMix)
     const std::vector<row> rows = {
         // The id of our pending call, from the other side: a request of its own.
         {R"({"jsonrpc":"2.0","id":1,"method":"ping"})", R"({"jsonrpc":"2.0","id":1,"result":{}})", &json_rpc_stats::requests},
-        {R"({"jsonrpc":"2.0","id":1,"method":"roots/list"})",
-         R"({"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no such method: roots/list"}})", &json_rpc_stats::requests},
+        {R"({"jsonrpc":"2.0","id":1,"method":"roots/list"})", R"({"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no such method: roots/list"}})",
+         &json_rpc_stats::requests},
         {R"({"jsonrpc":"2.0","id":"1","method":"fail"})", R"({"jsonrpc":"2.0","id":"1","error":{"code":-32603,"message":"internal error"}})",
          &json_rpc_stats::requests},
-        {R"({"jsonrpc":"2.0","id":1,"method":"refuse"})", R"({"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"declined"}})",
-         &json_rpc_stats::requests},
+        {R"({"jsonrpc":"2.0","id":1,"method":"refuse"})", R"({"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"declined"}})", &json_rpc_stats::requests},
         {R"({"jsonrpc":"2.0","method":"ping"})", "", &json_rpc_stats::notifications},
         {R"({"jsonrpc":"2.0","id":"1","result":"text"})", "", &json_rpc_stats::unknown_responses},
         {R"({"jsonrpc":"2.0","id":2,"result":"never asked"})", "", &json_rpc_stats::unknown_responses},
@@ -466,8 +464,7 @@ TEST(JsonRpcPeer, HandlersThatAwaitAreLimitedAndCanBeAborted)
     desk d(o);
     d.peer->on_request("wait", [clock = d.clock](json params) { return wait_long(clock, std::move(params)); });
     d.peer->start();
-    for (const char* id : {"1", "\"1\"", "1", "3"})
-        d.link->say(std::string(R"({"jsonrpc":"2.0","id":)") + id + R"(,"method":"wait","params":{"a":1}})");
+    for (const char* id : {"1", "\"1\"", "1", "3"}) d.link->say(std::string(R"({"jsonrpc":"2.0","id":)") + id + R"(,"method":"wait","params":{"a":1}})");
     d.settle();
     EXPECT_EQ(d.peer->stats().handlers, 2u);
     EXPECT_EQ(d.peer->stats().duplicate_requests, 1u);

@@ -18,8 +18,7 @@ public:
     static std::pair<std::unique_ptr<memory_transport>, std::unique_ptr<memory_transport>> pair(any_io_executor ex, std::size_t room = 64 * 1024)
     {
         const auto shared = std::make_shared<wires>(std::move(ex), room);
-        return {std::unique_ptr<memory_transport>(new memory_transport(shared, 0)),
-                std::unique_ptr<memory_transport>(new memory_transport(shared, 1))};
+        return {std::unique_ptr<memory_transport>(new memory_transport(shared, 0)), std::unique_ptr<memory_transport>(new memory_transport(shared, 1))};
     }
     ~memory_transport() override
     {
@@ -104,9 +103,9 @@ public:
 
 private:
     struct end {
-        std::string sent;  // that the other end has not read
-        bool ended = false;     // this end is gone
-        bool finished = false;  // it says no more
+        std::string sent;                                                 // that the other end has not read
+        bool ended = false;                                               // this end is gone
+        bool finished = false;                                            // it says no more
         std::array<std::optional<net_detail::ready_handler>, 2> waiters;  // to read, to write
     };
     struct wires {

@@ -63,7 +63,8 @@ TEST(NdjsonBody, AnyCutOfTheBodyGivesTheSameValues)
     };
     for (const row& r : rows) {
         EXPECT_EQ(read_all({r.text}), r.expected);
-        for (std::size_t cut = 1; cut < r.text.size(); ++cut) EXPECT_EQ(read_all({r.text.substr(0, cut), r.text.substr(cut)}), r.expected) << r.text << " cut at " << cut;
+        for (std::size_t cut = 1; cut < r.text.size(); ++cut)
+            EXPECT_EQ(read_all({r.text.substr(0, cut), r.text.substr(cut)}), r.expected) << r.text << " cut at " << cut;
     }
 }
 

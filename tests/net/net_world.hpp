@@ -39,7 +39,10 @@ inline awaitable<std::string> fetch(http_client client, http_request request)
 }
 
 /// The code an operation ended with; no error when it succeeded.
-inline error_code code_of_failure(const std::exception_ptr& failure) { return failure ? code_of(failure) : error_code(); }
+inline error_code code_of_failure(const std::exception_ptr& failure)
+{
+    return failure ? code_of(failure) : error_code();
+}
 
 /// An operation with a switch to cancel it.
 class cancellable {
@@ -132,7 +135,9 @@ struct world {
     bool steadily(const std::function<std::size_t()>& count, std::size_t wanted)
     {
         for (std::size_t n = count(); n < wanted; n = count())
-            if (!testing::run_until(context, [&] { return count() > n; }, std::chrono::seconds(2))) return false;
+            if (!testing::run_until(
+                    context, [&] { return count() > n; }, std::chrono::seconds(2)))
+                return false;
         return true;
     }
     /// For what follows from the handlers that are ready: a broken rule shows without the long wait.

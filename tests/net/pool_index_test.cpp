@@ -30,7 +30,10 @@ private:
     int& alive_;
 };
 
-int number_of(const pooled_ptr& c) { return c ? static_cast<const fake&>(*c).number : 0; }
+int number_of(const pooled_ptr& c)
+{
+    return c ? static_cast<const fake&>(*c).number : 0;
+}
 
 class caller final : public pool_waiter {
 public:
@@ -161,7 +164,7 @@ TEST(PoolIndex, Case_E3_FifoAndAnyConnectionServesAnyWaiter)
     pool.give_back(o, std::make_unique<fake>(1, alive), epoch);  // a connection
     pool.leave(b);                                               // gave up
     pool.leave(b);
-    pool.give_back(o, nullptr, epoch);                           // a slot only
+    pool.give_back(o, nullptr, epoch);  // a slot only
     EXPECT_EQ(log, std::vector<std::string>({"a", "c"}));
     EXPECT_EQ(number_of(a.connection), 1);
     EXPECT_FALSE(c.connection);

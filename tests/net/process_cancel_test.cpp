@@ -49,8 +49,7 @@ awaitable<void> a_stop_up_to_the_last_rung(asio::io_context& io, std::string* go
 
 awaitable<void> a_call_and_a_close(asio::io_context& io, std::string* got)
 {
-    auto link =
-        std::make_unique<stdio_link>(io.get_executor(), shell(R"(read line; echo '{"jsonrpc":"2.0","id":1,"result":"yes"}'; cat >/dev/null)"));
+    auto link = std::make_unique<stdio_link>(io.get_executor(), shell(R"(read line; echo '{"jsonrpc":"2.0","id":1,"result":"yes"}'; cat >/dev/null)"));
     json_rpc_peer peer(io.get_executor(), std::move(link));
     peer.start();
     rpc_call question("question");

@@ -114,8 +114,7 @@ TEST(Proxy, Case_E8_TheEnvironment)
         EXPECT_EQ(text("http://api.test/"), r.http) << r.set.size();
         EXPECT_EQ(text("https://api.test/"), r.https) << r.set.size();
     }
-    for (const auto& [value, words] :
-         {std::pair{"socks5://me:hunter22@s.test", "SOCKS"}, std::pair{"http://me:hunter22@", "http://proxy.example:3128"}}) {
+    for (const auto& [value, words] : {std::pair{"socks5://me:hunter22@s.test", "SOCKS"}, std::pair{"http://me:hunter22@", "http://proxy.example:3128"}}) {
         try {
             proxy_rules::from_environment([&](const char* name) { return std::string_view(name) == "https_proxy" ? value : nullptr; });
             FAIL() << value;

@@ -74,8 +74,10 @@ TEST(Redirects, AnotherOriginGetsNoCredentials)
     }
     EXPECT_EQ(after(request("PUT", "http://a.test/", "Content-Encoding: gzip\r\nContent-MD5: m\r\nCookie: c\r\n", "body"), 307, "http://me:pass@b.test/"),
               "PUT http://b.test/ [Content-Encoding: gzip;] body");
-    EXPECT_EQ(after(request("GET", "http://a.test:443/", lines), 302, "https://a.test/"), "GET https://a.test/ [Accept: a;User-Agent: u;] ") << "the scheme alone";
-    EXPECT_EQ(after(request("GET", "http://a.test:80/", lines), 302, "http://A.test/x"), "GET http://a.test/x [Accept: a;Authorization: Bearer k;x-api-key: k;User-Agent: u;] ");
+    EXPECT_EQ(after(request("GET", "http://a.test:443/", lines), 302, "https://a.test/"), "GET https://a.test/ [Accept: a;User-Agent: u;] ")
+        << "the scheme alone";
+    EXPECT_EQ(after(request("GET", "http://a.test:80/", lines), 302, "http://A.test/x"),
+              "GET http://a.test/x [Accept: a;Authorization: Bearer k;x-api-key: k;User-Agent: u;] ");
 }
 
 TEST(Redirects, Refused)
@@ -84,14 +86,18 @@ TEST(Redirects, Refused)
               "[http] GET https://a.test/x?…: redirect refused: it leads from https to http, to http://a.test/");
     redirect_policy same;
     same.same_origin = true;
-    EXPECT_EQ(after(request("GET", "http://a.test/"), 302, "http://b.test/", same), "[http] GET http://a.test/: redirect refused: it leads to another origin, http://b.test");
+    EXPECT_EQ(after(request("GET", "http://a.test/"), 302, "http://b.test/", same),
+              "[http] GET http://a.test/: redirect refused: it leads to another origin, http://b.test");
     EXPECT_EQ(after(request("GET", "http://a.test/"), 302, "/b", same), "GET http://a.test/b [] ");
-    EXPECT_EQ(after(request("GET", "http://a.test/"), 302, "ftp://b.test/"), "[http] GET http://a.test/: redirect refused: Location is no http or https URL: ftp://b.test/");
+    EXPECT_EQ(after(request("GET", "http://a.test/"), 302, "ftp://b.test/"),
+              "[http] GET http://a.test/: redirect refused: Location is no http or https URL: ftp://b.test/");
     redirect_policy none;
     none.max = 0;
     EXPECT_EQ(after(request("GET", "http://a.test/"), 302, "/b", none), "[http] GET http://a.test/: redirect refused: there were 0 already");
     redirect_policy guarded;
-    guarded.check = [](const url& u) { if (u.host() == "169.254.169.254") throw transport_error(errc::redirect_refused, "guarded", false); };
+    guarded.check = [](const url& u) {
+        if (u.host() == "169.254.169.254") throw transport_error(errc::redirect_refused, "guarded", false);
+    };
     EXPECT_EQ(after(request("GET", "http://a.test/"), 302, "http://169.254.169.254/", guarded), "guarded");
 }
 
@@ -118,10 +124,11 @@ TEST(Redirects, ResolvedAgainstTheRequest)
         const char* expected;
     };
     const url base = url::parse_or_throw("http://a.test:8080/d/e?x=1", "url");
-    for (const row& r : {row{"f", "http://a.test:8080/d/f"}, row{"../f", "http://a.test:8080/f"}, row{"./f?y", "http://a.test:8080/d/f?y"}, row{"?y", "http://a.test:8080/d/e?y"},
-             row{"#z", "http://a.test:8080/d/e?x=1"}, row{"", "http://a.test:8080/d/e?x=1"}, row{"/f#z", "http://a.test:8080/f"}, row{"//b.test/f", "http://b.test/f"},
-             row{"HTTPS://B.test", "https://b.test/"}, row{" /f ", "http://a.test:8080/f"}, row{"\\f", "http://a.test:8080/f"}, row{"a:b", ""}, row{"http:f", ""}, row{"mailto:a@b", ""},
-             row{"f?u=http://c", "http://a.test:8080/d/f?u=http://c"}, row{"//", ""}, row{"http://[::1", ""}}) {
+    for (const row& r : {row{"f", "http://a.test:8080/d/f"}, row{"../f", "http://a.test:8080/f"}, row{"./f?y", "http://a.test:8080/d/f?y"},
+                         row{"?y", "http://a.test:8080/d/e?y"}, row{"#z", "http://a.test:8080/d/e?x=1"}, row{"", "http://a.test:8080/d/e?x=1"},
+                         row{"/f#z", "http://a.test:8080/f"}, row{"//b.test/f", "http://b.test/f"}, row{"HTTPS://B.test", "https://b.test/"},
+                         row{" /f ", "http://a.test:8080/f"}, row{"\\f", "http://a.test:8080/f"}, row{"a:b", ""}, row{"http:f", ""}, row{"mailto:a@b", ""},
+                         row{"f?u=http://c", "http://a.test:8080/d/f?u=http://c"}, row{"//", ""}, row{"http://[::1", ""}}) {
         const auto got = base.resolve(r.reference);
         EXPECT_EQ(got ? got->text() : "", r.expected) << r.reference;
     }
@@ -150,7 +157,11 @@ TEST(Redirects, FollowedOverSockets)
     EXPECT_EQ(target.log().request().body, "hello");
     EXPECT_EQ(target.log().request().header("accept"), "x");
     EXPECT_EQ(target.log().request().header("authorization"), "");
-    auto same = w.server(byte_script().request().send("HTTP/1.1 302 Found\r\nLocation: /b\r\nContent-Length: 4\r\n\r\ngone").request().send(testing::http_response(200, "there")));
+    auto same = w.server(byte_script()
+                             .request()
+                             .send("HTTP/1.1 302 Found\r\nLocation: /b\r\nContent-Length: 4\r\n\r\ngone")
+                             .request()
+                             .send(testing::http_response(200, "there")));
     const auto dialed = client.stats().dialed;
     EXPECT_EQ(testing::complete(w.context, fetch_following(client, world::get(same))), "200 there");
     EXPECT_EQ(client.stats().dialed, dialed + 1) << "the connection goes on";

@@ -164,8 +164,9 @@ TEST(RequestReader, ReadsOrRefusesTheHazardsOfRfc9112AtEveryCut)
 // By name, so that none can leave the table unnoticed.
 TEST(RequestReader, TheTableHasEveryHazard)
 {
-    for (const std::string_view hazard : {"length and chunked", "chunked and length", "two lengths", "two equal lengths", "folded", "bare cr in a value", "bare lf in a value",
-             "chunk size overflow", "head cap", "chunk of length 0 alone", "close framing after keep-alive"}) {
+    for (const std::string_view hazard :
+         {"length and chunked", "chunked and length", "two lengths", "two equal lengths", "folded", "bare cr in a value", "bare lf in a value",
+          "chunk size overflow", "head cap", "chunk of length 0 alone", "close framing after keep-alive"}) {
         const std::vector<row> rows = table();
         EXPECT_TRUE(std::any_of(rows.begin(), rows.end(), [&](const row& r) { return r.name == hazard; })) << hazard;
     }

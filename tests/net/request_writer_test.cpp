@@ -15,7 +15,10 @@ std::string head_of(const http_request& r)
     return out;
 }
 
-http_request request(std::string method, std::string_view where) { return http_request(std::move(method), url::parse_or_throw(where, "url")); }
+http_request request(std::string method, std::string_view where)
+{
+    return http_request(std::move(method), url::parse_or_throw(where, "url"));
+}
 
 std::string refusal(const http_request& r)
 {
@@ -32,8 +35,9 @@ TEST(RequestWriter, WritesAPost)
     http_request r = request("POST", "http://example.com/v1/chat?x=1");
     r.header_lines = "Authorization: Bearer k\r\nContent-Type: application/json\r\n";
     r.body = "{\"a\":1}";
-    EXPECT_EQ(head_of(r), "POST /v1/chat?x=1 HTTP/1.1\r\nHost: example.com\r\nAuthorization: Bearer k\r\nContent-Type: application/json\r\n"
-                          "Accept-Encoding: identity\r\nContent-Length: 7\r\n\r\n");
+    EXPECT_EQ(head_of(r),
+              "POST /v1/chat?x=1 HTTP/1.1\r\nHost: example.com\r\nAuthorization: Bearer k\r\nContent-Type: application/json\r\n"
+              "Accept-Encoding: identity\r\nContent-Length: 7\r\n\r\n");
 }
 
 TEST(RequestWriter, HostAndLength)
@@ -58,10 +62,11 @@ TEST(RequestWriter, RefusesWhatWouldStartALineOrContradictTheFraming)
         const char* what;
         std::string lines;
     };
-    for (const row& r : {row{"no line end", "X: 1"}, row{"bare LF", "X: 1\nY: 2\r\n"}, row{"bare CR", "X: 1\rY: 2\r\n"}, row{"NUL", std::string("X: a\0b\r\n", 8)},
-                         row{"DEL", "X: \x7f\r\n"}, row{"empty line", "X: 1\r\n\r\n"}, row{"no colon", "X\r\n"}, row{"empty name", ": 1\r\n"},
-                         row{"space in the name", "X Y: 1\r\n"}, row{"folded", "X: 1\r\n Y: 2\r\n"}, row{"host", "hOst: x\r\n"}, row{"length", "Content-Length: 3\r\n"},
-                         row{"transfer coding", "Transfer-Encoding: chunked\r\n"}, row{"connection", "Connection: close\r\n"}, row{"upgrade", "Upgrade: h2c\r\n"}}) {
+    for (const row& r :
+         {row{"no line end", "X: 1"}, row{"bare LF", "X: 1\nY: 2\r\n"}, row{"bare CR", "X: 1\rY: 2\r\n"}, row{"NUL", std::string("X: a\0b\r\n", 8)},
+          row{"DEL", "X: \x7f\r\n"}, row{"empty line", "X: 1\r\n\r\n"}, row{"no colon", "X\r\n"}, row{"empty name", ": 1\r\n"},
+          row{"space in the name", "X Y: 1\r\n"}, row{"folded", "X: 1\r\n Y: 2\r\n"}, row{"host", "hOst: x\r\n"}, row{"length", "Content-Length: 3\r\n"},
+          row{"transfer coding", "Transfer-Encoding: chunked\r\n"}, row{"connection", "Connection: close\r\n"}, row{"upgrade", "Upgrade: h2c\r\n"}}) {
         http_request q = request("POST", "http://a/");
         q.header_lines = r.lines;
         EXPECT_NE(refusal(q), "") << r.what;

@@ -29,7 +29,7 @@ using list = std::vector<std::string>;
 class name_server {
 public:
     explicit name_server(asio::io_context& context) : socket_(context, asio::ip::udp::endpoint(asio::ip::make_address("127.0.0.1"), 0)) { receive(); }
-    std::map<std::string, std::vector<std::uint8_t>> addresses;  // the last byte of 10.0.0.x
+    std::map<std::string, std::vector<std::uint8_t>> addresses;   // the last byte of 10.0.0.x
     std::set<std::string> silent, silent_v6, silent_v4, with_v6;  // with_v6: 2001:db8::x as well
     std::uint32_t ttl = 60;
     int queries = 0;
@@ -378,8 +378,7 @@ TEST(Resolver, AClientUsesIt)
     names.addresses["api.test"] = {};
     testing::byte_server server = w.server(testing::byte_script::answering(testing::http_response(200, "ok")));
     w.options.resolver = resolver_for(w.context, names);
-    cancellable op(w.context,
-                   fetch(w.client(), http_request("GET", url::parse_or_throw("http://api.test:" + std::to_string(server.port()) + "/", "url"))));
+    cancellable op(w.context, fetch(w.client(), http_request("GET", url::parse_or_throw("http://api.test:" + std::to_string(server.port()) + "/", "url"))));
     ASSERT_TRUE(w.until([&] { return op.done(); }));
     EXPECT_EQ(op.code(), errc::resolve_failed) << op.message();
     EXPECT_NE(op.message().find("api.test"), std::string::npos) << op.message();

@@ -53,7 +53,10 @@ reading read_whole(std::string_view input, ending end = ending::none)
 
 const std::string ok = "HTTP/1.1 200 OK\r\n";
 const std::string chunked = ok + "Transfer-Encoding: chunked\r\n\r\n";
-std::string failure(errc e, bool after_head = false) { return "failed: " + make_error_code(e).message() + (after_head ? " after the head" : ""); }
+std::string failure(errc e, bool after_head = false)
+{
+    return "failed: " + make_error_code(e).message() + (after_head ? " after the head" : "");
+}
 
 struct row {
     const char* name;
@@ -85,7 +88,8 @@ std::vector<row> table()
         {"until close, cut", ok + "\r\nhello", truncated, ending::cut},
         {"connection close", ok + "Content-Length: 2\r\nConnection: close\r\n\r\nhi", "200 [hi] close"},
         {"http 1.0", "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nhi", "200 [hi] close"},
-        {"coding in http 1.0, kept alive", "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", "200 [abc] close"},
+        {"coding in http 1.0, kept alive", "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+         "200 [abc] close"},
         {"close framing after keep-alive", ok + "Connection: keep-alive\r\n\r\nhello", "200 [hello] close", ending::clean},
         {"bare lf in the status line", "HTTP/1.1 200 OK\nX: a\r\n\r\n", malformed},
         {"bare lf in a value", ok + "X: a\nContent-Length: 2\r\n\r\nhi", malformed},
@@ -142,8 +146,14 @@ std::vector<row> table()
 TEST(ResponseReader, SaysWhetherA100HasCome)
 {
     const std::string hints = "HTTP/1.1 103 Early Hints\r\n\r\n", go_on = "HTTP/1.1 100 Continue\r\n\r\n", end = ok + "Content-Length: 0\r\n\r\n";
-    for (const auto& [input, seen] : {std::pair{hints, false}, {go_on.substr(0, go_on.size() - 1), false}, {go_on, true}, {hints + go_on, true}, {go_on + hints, true},
-                                      {end, false}, {go_on + end, true}, {"HTTP/1.1 101 X\r\n\r\n", false}}) {
+    for (const auto& [input, seen] : {std::pair{hints, false},
+                                      {go_on.substr(0, go_on.size() - 1), false},
+                                      {go_on, true},
+                                      {hints + go_on, true},
+                                      {go_on + hints, true},
+                                      {end, false},
+                                      {go_on + end, true},
+                                      {"HTTP/1.1 101 X\r\n\r\n", false}}) {
         for (std::size_t cut = 0; cut < input.size(); ++cut) {
             response_reader reader;
             read_all(reader, input, {cut});
@@ -164,8 +174,8 @@ TEST(ResponseReader, Table)
 // The hazards of RFC 9112 by name, so that none can leave the table unnoticed.
 TEST(ResponseReader, TheTableHasEveryHazard)
 {
-    for (const std::string_view hazard : {"chunked and length", "length and chunked", "length twice", "length twice equal", "obs-fold", "bare cr in a value", "bare lf in a value",
-             "chunk size overflow", "head cap", "chunked empty", "close framing after keep-alive"}) {
+    for (const std::string_view hazard : {"chunked and length", "length and chunked", "length twice", "length twice equal", "obs-fold", "bare cr in a value",
+                                          "bare lf in a value", "chunk size overflow", "head cap", "chunked empty", "close framing after keep-alive"}) {
         const std::vector<row> rows = table();
         EXPECT_TRUE(std::any_of(rows.begin(), rows.end(), [&](const row& r) { return r.name == hazard; })) << hazard;
     }

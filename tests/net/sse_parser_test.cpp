@@ -67,8 +67,14 @@ const std::vector<row>& table()
         {"type without data is dropped", "event: lost\n\ndata: 2\n\n", {"|2"}},
         {"last type wins", "event: a\nevent: b\ndata: 1\n\n", {"b|1"}},
         {"comment", ": hello\ndata: x\n:\n\n", {"|x"}},
-        {"bom", "\xEF\xBB\xBF" "data: x\n\n", {"|x"}},
-        {"bom only at the start", "data: x\n\n\xEF\xBB\xBF" "data: y\n\n", {"|x"}},
+        {"bom",
+         "\xEF\xBB\xBF"
+         "data: x\n\n",
+         {"|x"}},
+        {"bom only at the start",
+         "data: x\n\n\xEF\xBB\xBF"
+         "data: y\n\n",
+         {"|x"}},
         {"unknown and ignored fields", "id: 7\nretry: 10\nfoo: bar\nDATA: no\n data: no\ndata: x\n\n", {"|x"}},
         {"field without colon", "data\n\ndata\ndata\n\n", {"|", "|\n"}},
         {"empty data", "data:\n\n", {"|"}},
@@ -162,7 +168,8 @@ TEST(SseParser, Case_A4_BareCarriageReturn)
     for (const char c : std::string_view("data: x\r\r")) feed(parser, {&c, 1}, out);
     EXPECT_EQ(out, events({"|x"}));
     const std::string more = "data: a\rdata: b\r\rdata: c\r";
-    for (const std::size_t size : {std::size_t(1), std::size_t(2), std::size_t(3), more.size()}) EXPECT_EQ(parse_in_pieces(more, size), events({"|a\nb", "|c"})) << size;
+    for (const std::size_t size : {std::size_t(1), std::size_t(2), std::size_t(3), more.size()})
+        EXPECT_EQ(parse_in_pieces(more, size), events({"|a\nb", "|c"})) << size;
 }
 
 TEST(SseParser, Case_A5_OneOptionalSpaceAndTheUnterminatedEvent)

@@ -124,8 +124,7 @@ public:
     tls_server(const std::string& certificate, std::string response, tls_end end, int max_version = TLS1_3_VERSION, tls_extras extras = {})
         : tls_server(certificate, std::vector<std::string>{std::move(response)}, end, max_version, std::move(extras))
     {}
-    tls_server(const std::string& certificate, std::vector<std::string> responses, tls_end end, int max_version = TLS1_3_VERSION,
-               tls_extras extras = {})
+    tls_server(const std::string& certificate, std::vector<std::string> responses, tls_end end, int max_version = TLS1_3_VERSION, tls_extras extras = {})
         : responses_(std::move(responses)), extras_(std::move(extras)), end_(end), context_(SSL_CTX_new(TLS_server_method()))
     {
         const certificates& c = certificates::shared();

@@ -78,7 +78,8 @@ awaitable<std::string> first_message(http_client client, url to)
 
 TEST(Tls, AWebSocketOverItIsVerifiedAndEndsProperly)
 {
-    const std::string consent = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ICX+Yqv66kxgM0FcWaLWlFLwTAI=\r\n\r\n";
+    const std::string consent =
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ICX+Yqv66kxgM0FcWaLWlFLwTAI=\r\n\r\n";
     for (const bool trusted : {true, false}) {
         world w;
         if (trusted) w.options.tls.ca_file = certificates::shared().pem("root");
@@ -159,8 +160,7 @@ TEST(Tls, Case_E9_OldProtocolsAreRefused)
     EXPECT_EQ(old.handshakes(), 0);
     // It is the version: a client that takes the old one gets through.
     const std::string port = std::to_string(old.port());
-    EXPECT_EQ(std::system(("openssl s_client -tls1_1 -cipher ALL:@SECLEVEL=0 -connect 127.0.0.1:" + port + " </dev/null >/dev/null 2>&1").c_str()),
-              0);
+    EXPECT_EQ(std::system(("openssl s_client -tls1_1 -cipher ALL:@SECLEVEL=0 -connect 127.0.0.1:" + port + " </dev/null >/dev/null 2>&1").c_str()), 0);
     for (int i = 0; i < 100'000 && old.handshakes() == 0; ++i) std::this_thread::yield();
     EXPECT_EQ(old.handshakes(), 1);
     const tls_server twelve("good", ok, tls_end::keep, TLS1_2_VERSION);
@@ -246,8 +246,7 @@ TEST(Tls, Case_E8_ATunnelCarriesTlsToTheHostItself)
 {
     world w;
     w.options.tls.ca_file = certificates::shared().pem("root");
-    const tls_server server("good", ok, tls_end::keep, TLS1_3_VERSION,
-                            {.proxy_answer = "HTTP/1.1 200 Connection established\r\nContent-Length: 5\r\n\r\n"});
+    const tls_server server("good", ok, tls_end::keep, TLS1_3_VERSION, {.proxy_answer = "HTTP/1.1 200 Connection established\r\nContent-Length: 5\r\n\r\n"});
     w.options.proxies.https("127.0.0.1:" + std::to_string(server.port()));
     http_client client = w.client();
     const auto ask = [&](const char* target) {
@@ -324,8 +323,7 @@ TEST(TlsSessions, AreKeptForABoundedNumberOfOriginsTheLastUsed)
 
 TEST(Tls, Case_E9_ACutIsToldFromAnEnd)
 {
-    const std::string until_close = "HTTP/1.1 200 OK\r\n\r\nall of it",
-                      chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n";
+    const std::string until_close = "HTTP/1.1 200 OK\r\n\r\nall of it", chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n";
     struct row {
         std::string response;
         tls_end end;

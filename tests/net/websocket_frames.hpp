@@ -54,7 +54,8 @@ inline std::string accept_for(const std::string& key)
 /// The answer that switches, for a request whose head has `key`.
 inline std::string consent_for(const std::string& key, const std::string& more_lines = {})
 {
-    return "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: " + accept_for(key) + "\r\n" + more_lines + "\r\n";
+    return "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: " + accept_for(key) + "\r\n" + more_lines +
+        "\r\n";
 }
 
 inline std::string field_of(const std::string& head, const std::string& name)
@@ -125,7 +126,8 @@ public:
         at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
         socklen_t size = sizeof at;
         auto* address = reinterpret_cast<sockaddr*>(&at);
-        if (::bind(listener_, address, size) != 0 || ::listen(listener_, 8) != 0 || ::getsockname(listener_, address, &size) != 0) throw std::runtime_error("listen");
+        if (::bind(listener_, address, size) != 0 || ::listen(listener_, 8) != 0 || ::getsockname(listener_, address, &size) != 0)
+            throw std::runtime_error("listen");
         port_ = ntohs(at.sin_port);
     }
     ws_peer(const ws_peer&) = delete;

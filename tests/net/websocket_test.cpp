@@ -61,7 +61,10 @@ awaitable<std::string> closed(websocket& ws, unsigned code, std::string reason)
     co_return proper ? "proper" : "alone";
 }
 
-std::string words(websocket_fault f) { return make_error_code(f).message(); }
+std::string words(websocket_fault f)
+{
+    return make_error_code(f).message();
+}
 
 struct socket_world : world {
     socket_world() { peer.help(context); }
@@ -92,7 +95,8 @@ TEST(WebSocket, TheHandshakeAsksForTheSwitch)
     w.look();
     const std::string head = w.peer.head();
     EXPECT_TRUE(head.starts_with("GET /chat?x=1 HTTP/1.1\r\nHost: 127.0.0.1:" + std::to_string(w.peer.port()) + "\r\nAuthorization: Bearer k\r\n")) << head;
-    for (const char* line : {"\r\nConnection: Upgrade\r\n", "\r\nUpgrade: websocket\r\n", "\r\nSec-WebSocket-Version: 13\r\n", "\r\nSec-WebSocket-Protocol: chat.v2, chat.v1\r\n"})
+    for (const char* line :
+         {"\r\nConnection: Upgrade\r\n", "\r\nUpgrade: websocket\r\n", "\r\nSec-WebSocket-Version: 13\r\n", "\r\nSec-WebSocket-Protocol: chat.v2, chat.v1\r\n"})
         EXPECT_NE(head.find(line), std::string::npos) << line << head;
     EXPECT_EQ(w.peer.key().size(), 24u);
     w.peer.say(w.peer.consent("Sec-WebSocket-Protocol: chat.v1\r\nX-Served-By: a\r\n"));
@@ -142,7 +146,8 @@ TEST(WebSocket, EveryAnswerButAConsentIsAnErrorThatSaysWhich)
         std::size_t body = 0;
         bool end = false;  // the peer ends the connection
     };
-    const std::string start = "HTTP/1.1 101 Switching Protocols\r\n", upgrade = "Upgrade: websocket\r\n", connection = "Connection: Upgrade\r\n", accept = "Sec-WebSocket-Accept: $\r\n";
+    const std::string start = "HTTP/1.1 101 Switching Protocols\r\n", upgrade = "Upgrade: websocket\r\n", connection = "Connection: Upgrade\r\n",
+                      accept = "Sec-WebSocket-Accept: $\r\n";
     const std::string good = start + upgrade + connection + accept;
     const row rows[] = {
         {"consent", good + "\r\n", "open"},
@@ -213,8 +218,13 @@ TEST(WebSocket, EveryFrameIsReadOrNamedForWhatItIs)
         std::string expected;
         unsigned answer;  // the code of the close frame that the client sends
     };
-    const std::string bye = frame(8, std::string("\x03\xe8" "bye", 5)), tail = "|closed 1000 bye";
-    const std::string malformed_text = words(websocket_fault::bad_text), fragment = words(websocket_fault::bad_fragment), control = words(websocket_fault::bad_control);
+    const std::string bye = frame(8,
+                                  std::string("\x03\xe8"
+                                              "bye",
+                                              5)),
+                      tail = "|closed 1000 bye";
+    const std::string malformed_text = words(websocket_fault::bad_text), fragment = words(websocket_fault::bad_fragment),
+                      control = words(websocket_fault::bad_control);
     const std::string bad_close = words(websocket_fault::bad_close), length = words(websocket_fault::bad_length), bits = words(websocket_fault::reserved_bits);
     const row rows[] = {
         {"text", frame(1, "hi") + bye, "text hi" + tail, 1000},
@@ -452,7 +462,9 @@ TEST(WebSocket, OurGoodbyeWaitsForThePeersAndNotLong)
             cancellable op(w.context, closed(ws, 4001, "done"));
             cancellable late(w.context, sent(ws, "too late"));
             w.look();
-            EXPECT_EQ(texts_of(w.peer.seen()), "8 \x0f\xa1" "done|");
+            EXPECT_EQ(texts_of(w.peer.seen()),
+                      "8 \x0f\xa1"
+                      "done|");
             EXPECT_EQ(late.code(), errc::closed);
             EXPECT_FALSE(ws.is_open());
             EXPECT_FALSE(op.done());
@@ -475,7 +487,9 @@ TEST(WebSocket, OurGoodbyeWaitsForThePeersAndNotLong)
             EXPECT_EQ(testing::complete(w.context, closed(ws, 1000, "")), op.message());
             w.look();
             EXPECT_TRUE(w.peer.ended());
-            EXPECT_EQ(texts_of(w.peer.seen()), "8 \x0f\xa1" "done|");
+            EXPECT_EQ(texts_of(w.peer.seen()),
+                      "8 \x0f\xa1"
+                      "done|");
             EXPECT_EQ(w.clock->armed(), 0u);
         }
     }
@@ -559,7 +573,8 @@ TEST(WebSocket, DestroyedInTheMiddleNothingIsLeft)
     {
         socket_world w;
         std::optional<websocket> ws(w.open());
-        cancellable reader(w.context, one_of(*ws)), writer(w.context, sent(*ws, std::string(20'000'000, 'x'))), queued(w.context, sent(*ws, "x")), closer(w.context, closed(*ws, 1000, ""));
+        cancellable reader(w.context, one_of(*ws)), writer(w.context, sent(*ws, std::string(20'000'000, 'x'))), queued(w.context, sent(*ws, "x")),
+            closer(w.context, closed(*ws, 1000, ""));
         w.idle();
         for (cancellable* op : {&reader, &writer, &queued, &closer}) op->cancel();
         w.idle();

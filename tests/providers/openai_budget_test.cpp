@@ -191,8 +191,8 @@ TEST(OpenaiBudget, Case_C5_ACancelledStreamClosesItsConnectionAndSettles)
     asio::cancellation_signal stop;
     std::optional<observed_call> seen;
     asio::co_spawn(w.io, observe(w.provider(), request), asio::bind_cancellation_slot(stop.slot(), [&](std::exception_ptr e, observed_call o) {
-        if (!e) seen = std::move(o);
-    }));
+                       if (!e) seen = std::move(o);
+                   }));
     ASSERT_TRUE(testing::run_until(w.io, [&] { return w.server.log().saw("0 request"); }));
     testing::run_until_idle(w.io);
     stop.emit(asio::cancellation_type::terminal);
@@ -206,11 +206,13 @@ TEST(OpenaiBudget, Case_C5_ACancelledStreamClosesItsConnectionAndSettles)
 
 TEST(OpenaiBudget, CancelledAnywhereNothingIsLeft)
 {
-    const auto json_call = testing::cancel_everywhere([](asio::io_context& io) { return std::make_unique<generate_case>(io, false, http_response(200, testing::openai_answer("ok"))); });
+    const auto json_call = testing::cancel_everywhere(
+        [](asio::io_context& io) { return std::make_unique<generate_case>(io, false, http_response(200, testing::openai_answer("ok"))); });
     EXPECT_TRUE(json_call) << json_call;
     EXPECT_GT(json_call.points, 3U);
-    const auto streamed =
-        testing::cancel_everywhere([](asio::io_context& io) { return std::make_unique<generate_case>(io, true, testing::sse_response(testing::openai_events({"a", "b", "c"}))); });
+    const auto streamed = testing::cancel_everywhere([](asio::io_context& io) {
+        return std::make_unique<generate_case>(io, true, testing::sse_response(testing::openai_events({"a", "b", "c"})));
+    });
     EXPECT_TRUE(streamed) << streamed;
 }
 

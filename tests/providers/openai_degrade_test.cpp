@@ -22,8 +22,9 @@ byte_script answers(std::initializer_list<std::string> responses)
 const std::string ok = http_response(200, testing::openai_answer("ok"));
 const std::string no_temperature = http_response(400, error_body("`temperature` is deprecated for this model."));
 const std::string no_shape = http_response(400, error_body("Unsupported parameter: reasoning_effort"));
-const std::string ok_without_thought =
-    http_response(200, R"({"model":"m","choices":[{"index":0,"message":{"content":"ok"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"completion_tokens_details":{"reasoning_tokens":0}}})");
+const std::string ok_without_thought = http_response(
+    200,
+    R"({"model":"m","choices":[{"index":0,"message":{"content":"ok"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"completion_tokens_details":{"reasoning_tokens":0}}})");
 const std::string ok_with_thought =
     http_response(200, R"({"model":"m","choices":[{"index":0,"message":{"content":"ok","reasoning_content":"hm"},"finish_reason":"stop"}]})");
 

@@ -150,7 +150,8 @@ TEST(OpenaiErrors, RefusedAndUnresolvedAreTransport)
 
 TEST(OpenaiErrors, ABodyCutShortIsRetryable)
 {
-    live_world w(byte_script().request().send(testing::http_head(200, {{"content-type", "application/json"}, {"content-length", "1000"}}) + "{\"choices\":").close());
+    live_world w(
+        byte_script().request().send(testing::http_head(200, {{"content-type", "application/json"}, {"content-length", "1000"}}) + "{\"choices\":").close());
     openai_options o = w.options();
     o.idle(time_limit::off());
     const json e = w.error_of(openai_chat(w.http, o), asking("hi"));
@@ -170,7 +171,8 @@ TEST(OpenaiErrors, RedirectsAreNotFollowed)
 
 TEST(OpenaiErrors, HeadsBeforeTheHeadAreSkipped)
 {
-    live_world w(byte_script().request().send("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n" + http_response(200, testing::openai_answer("ok"))));
+    live_world w(byte_script().request().send("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n" +
+                                              http_response(200, testing::openai_answer("ok"))));
     EXPECT_EQ(w.generate(w.provider(), asking("hi")).text, "ok");
 }
 

@@ -66,7 +66,10 @@ TEST(OpenaiStream, GenerateAsksForOnePieceAndGivesTheSameResult)
 
 TEST(OpenaiStream, Case_A1_OneByteAtATimeFromARealSocket)
 {
-    live_world w(byte_script().request().send(sse_head()).trickle(chunked({delta_event("H\xC3\xA9"), delta_event("\xF0\x9F\x8C\x8D"), finish_event("stop"), done_event, ""})));
+    live_world w(byte_script()
+                     .request()
+                     .send(sse_head())
+                     .trickle(chunked({delta_event("H\xC3\xA9"), delta_event("\xF0\x9F\x8C\x8D"), finish_event("stop"), done_event, ""})));
     const observed_call seen = w.call(asking("hi"));
     ASSERT_TRUE(seen.result.has_value()) << seen.error().dump();
     EXPECT_EQ(seen.text, "H\xC3\xA9\xF0\x9F\x8C\x8D");
@@ -113,14 +116,20 @@ TEST(OpenaiStream, Case_A10_TheSocketGoesWithTheAnswerNotWithTheCall)
     EXPECT_FALSE(more);
     // The caller may hold on to the call; its connection is gone.
     w.io.restart();
-    EXPECT_TRUE(testing::run_until(w.io, [&] { return w.server.log().open() == 0; }, std::chrono::seconds(3)));
+    EXPECT_TRUE(testing::run_until(
+        w.io, [&] { return w.server.log().open() == 0; }, std::chrono::seconds(3)));
     EXPECT_EQ(w.http.stats().open, 0U);
 }
 
 TEST(OpenaiStream, Case_A10_TheNextCallDoesNotMeetWhatWasLeftUnread)
 {
     // The end of the body comes late, with bytes nobody asked for: that socket is not used again.
-    live_world w({byte_script().request().send(sse_head() + chunked({delta_event("a"), finish_event("stop"), done_event})).gate("late").send(http_chunk("data: x\n\n") + http_chunk("")).stall(),
+    live_world w({byte_script()
+                      .request()
+                      .send(sse_head() + chunked({delta_event("a"), finish_event("stop"), done_event}))
+                      .gate("late")
+                      .send(http_chunk("data: x\n\n") + http_chunk(""))
+                      .stall(),
                   byte_script().request().send(sse_head() + chunked({delta_event("b"), finish_event("stop"), done_event, ""}))});
     const provider_ptr p = w.provider();
     EXPECT_EQ(w.call(p, asking("one")).text, "a");
@@ -141,10 +150,13 @@ TEST(OpenaiStream, Case_A10_WithItsEndReadTheSocketIsUsedAgain)
 
 TEST(OpenaiStream, Case_A11_ASilentCloseInsideArgumentsIsNoCall)
 {
-    live_world w(byte_script()
-                     .request()
-                     .send(sse_head() + chunked({sse_event(R"({"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"rm","arguments":"{\"path\":\"/"}}]}}]})")}))
-                     .close());
+    live_world w(
+        byte_script()
+            .request()
+            .send(sse_head() +
+                  chunked({sse_event(
+                      R"({"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"rm","arguments":"{\"path\":\"/"}}]}}]})")}))
+            .close());
     const observed_call seen = w.call(asking("hi"));
     ASSERT_TRUE(seen.failure);
     EXPECT_FALSE(seen.result.has_value());
@@ -155,7 +167,8 @@ TEST(OpenaiStream, Case_A11_ASilentCloseInsideArgumentsIsNoCall)
 TEST(OpenaiStream, Case_A12_AnErrorEventIsAnErrorFirstAndAfterText)
 {
     const std::string overloaded = "event: error\n" + sse_event(R"({"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}})");
-    live_world w({byte_script().request().send(sse_head() + chunked({overloaded})).stall(), byte_script().request().send(sse_head() + chunked({delta_event("par"), overloaded})).stall()});
+    live_world w({byte_script().request().send(sse_head() + chunked({overloaded})).stall(),
+                  byte_script().request().send(sse_head() + chunked({delta_event("par"), overloaded})).stall()});
     const provider_ptr p = w.provider();
     const observed_call first = w.call(p, asking("hi")), second = w.call(p, asking("hi"));
     for (const observed_call* seen : {&first, &second}) {
@@ -184,7 +197,8 @@ TEST(OpenaiStream, Case_A13_A400InsideA200IsNotSentAgain)
 
 TEST(OpenaiStream, Case_A13_TheTypeOfAnErrorSaysWhatItsStatusWouldHaveSaid)
 {
-    for (const char* error : {R"({"error":{"type":"invalid_request_error","message":"no such parameter"}})", R"({"error":{"code":"400","type":"invalid_request_error","message":"no such parameter"}})",
+    for (const char* error : {R"({"error":{"type":"invalid_request_error","message":"no such parameter"}})",
+                              R"({"error":{"code":"400","type":"invalid_request_error","message":"no such parameter"}})",
                               R"({"error":{"status":400,"message":"no such parameter"}})"}) {
         live_world w(byte_script().request().send(testing::sse_response({error})).repeat());
         const observed_call seen = w.call(asking("hi"));
@@ -197,7 +211,8 @@ TEST(OpenaiStream, Case_A13_TheTypeOfAnErrorSaysWhatItsStatusWouldHaveSaid)
 
 TEST(OpenaiStream, Case_A14_AnErrorChunkWithoutChoicesIsNotTheUsageChunk)
 {
-    live_world w(byte_script().request().send(sse_head() + chunked({delta_event("par"), sse_event(R"({"choices":[],"error":{"code":502,"message":"provider died"}})"), done_event, ""})));
+    live_world w(byte_script().request().send(
+        sse_head() + chunked({delta_event("par"), sse_event(R"({"choices":[],"error":{"code":502,"message":"provider died"}})"), done_event, ""})));
     const observed_call seen = w.call(asking("hi"));
     ASSERT_TRUE(seen.failure);
     EXPECT_EQ(seen.error()["status"].get_int64(), 502);
@@ -207,11 +222,13 @@ TEST(OpenaiStream, Case_A14_AnErrorChunkWithoutChoicesIsNotTheUsageChunk)
 TEST(OpenaiStream, Case_A11_AnEndWithoutFramingInsideArgumentsIsNoCall)
 {
     // The body ends with the connection, which looks like a clean end; the arguments are even whole.
-    live_world w(byte_script()
-                     .request()
-                     .send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n" +
-                           sse_event(R"({"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"rm","arguments":"{\"path\":\"/\"}"}}]}}]})"))
-                     .close());
+    live_world w(
+        byte_script()
+            .request()
+            .send(
+                "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n" +
+                sse_event(R"({"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"rm","arguments":"{\"path\":\"/\"}"}}]}}]})"))
+            .close());
     const observed_call seen = w.call(asking("hi"));
     ASSERT_TRUE(seen.failure);
     EXPECT_EQ(code_of(seen.failure), errc::stream_truncated);

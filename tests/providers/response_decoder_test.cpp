@@ -18,7 +18,9 @@ const std::string stream_answer = "H\xC3\xA9llo \xF0\x9F\x8C\x8D \xE4\xBD\xA0\xE
 
 class decoding {
 public:
-    explicit decoding(unsigned status = 200, std::string_view type = "text/event-stream", bool stream = true, response_limits limits = {}, http_fields more = {}) : fields(std::move(more))
+    explicit decoding(unsigned status = 200, std::string_view type = "text/event-stream", bool stream = true, response_limits limits = {},
+                      http_fields more = {})
+        : fields(std::move(more))
     {
         if (!type.empty()) fields.add("Content-Type", type);
         decoder.emplace(codec, tool_list(), stream, status, fields, system_time(), limits);
@@ -59,7 +61,8 @@ TEST(ResponseDecoder, Case_A2_ACutInsideACharacterAtABlockBoundaryLosesNothing)
     // The three bytes of a character straddle the 4,096th byte of the stream.
     const std::string head = R"(data: {"choices":[{"index":0,"delta":{"content":")";
     std::string text = head + std::string(4095 - head.size(), 'x') + "\xE4\xBD\xA0";
-    text += R"("},"finish_reason":"stop"}]})" "\n\ndata: [DONE]\n\n";
+    text += R"("},"finish_reason":"stop"}]})"
+            "\n\ndata: [DONE]\n\n";
     decoding d;
     d.feed(std::string_view(text).substr(0, 4096));
     d.feed(std::string_view(text).substr(4096));
@@ -73,7 +76,8 @@ TEST(ResponseDecoder, Case_A2_ACutInsideACharacterAtABlockBoundaryLosesNothing)
 TEST(ResponseDecoder, Case_A5_AStreamThatEndsWithoutItsBlankLineLosesNothing)
 {
     // No space after the colon, and the last event has neither a blank line nor a line end.
-    const std::string text = R"(data:{"choices":[{"index":0,"delta":{"content":"ab"}}]})" "\n\n";
+    const std::string text = R"(data:{"choices":[{"index":0,"delta":{"content":"ab"}}]})"
+                             "\n\n";
     for (const char* last : {"data:[DONE]", "data: [DONE]\n", R"(data:{"choices":[{"index":0,"delta":{"content":"c"},"finish_reason":"stop"}]})"}) {
         decoding d;
         d.feed(text + last);
@@ -91,7 +95,9 @@ TEST(ResponseDecoder, Case_A5_AStreamThatEndsWithoutItsBlankLineLosesNothing)
 TEST(ResponseDecoder, Case_A6_OneLargeEventInSmallPiecesIsPutTogetherOnce)
 {
     const auto allocated = [](std::size_t size) {
-        const std::string text = R"(data: {"choices":[{"index":0,"delta":{"content":")" + std::string(size, 'x') + R"("},"finish_reason":"stop"}]})" "\n\ndata: [DONE]\n\n";
+        const std::string text = R"(data: {"choices":[{"index":0,"delta":{"content":")" + std::string(size, 'x') +
+            R"("},"finish_reason":"stop"}]})"
+            "\n\ndata: [DONE]\n\n";
         decoding d;
         const testing::allocation_counter heap;
         for (std::size_t at = 0; at < text.size(); at += 1024) d.feed(std::string_view(text).substr(at, 1024));

@@ -111,7 +111,8 @@ TEST(WireVectors, TheLivePathAnswersAsTheBatchCommand)
 TEST(WireVectors, ACodedBodyCutBeforeItsEndIsACutOnBothPaths)
 {
     // gzip of {"choices":[{"index":0,"message":{"content":"ok"},"finish_reason":"stop"}]}, and all but its last bytes.
-    constexpr std::string_view coded = "H4sIAAAAAAACAw3IMQqAMAwF0Lv8uYNzriIipUYbxERMBiH07vrGl2jdpLGD5oToxi9oKrjYvR4MSjTTYA0Q7MQo2EXF+/pwddN/PezGWMYHEkze1EsAAAA=";
+    constexpr std::string_view coded =
+        "H4sIAAAAAAACAw3IMQqAMAwF0Lv8uYNzriIipUYbxERMBiH07vrGl2jdpLGD5oToxi9oKrjYvR4MSjTTYA0Q7MQo2EXF+/pwddN/PezGWMYHEkze1EsAAAA=";
     for (const char* end : {"chunked-end", "eof"}) {
         for (const std::size_t kept : {std::size_t{20}, coded.size() - 12, coded.size()}) {
             json segments = json::array();

@@ -32,7 +32,10 @@ std::string text(const cancel_report& r)
     return out.str();
 }
 
-cancel_options impatient() { return cancel_options().patience(100ms).cleanup(1s); }
+cancel_options impatient()
+{
+    return cancel_options().patience(100ms).cleanup(1s);
+}
 
 awaitable<void> hops(asio::io_context&, int n)
 {
@@ -53,8 +56,7 @@ class exchange : public cancel_case {
 public:
     exchange(asio::io_context& context, bool own_thread)
         : server_(own_thread ? std::make_unique<byte_server>(script()) : std::make_unique<byte_server>(context.get_executor(), script()))
-    {
-    }
+    {}
     awaitable<void> operation() override { return talk(server_->port()); }
     void finish() override { server_->stop(); }
 
@@ -218,8 +220,7 @@ awaitable<void> leak_when_cancelled(asio::io_context&, std::vector<int>* leaked)
 TEST(CancelEverywhere, FindsALeakedDescriptorAtTheFirstPointThatLeaks)
 {
     std::vector<int> leaked;
-    const cancel_report r =
-        cancel_everywhere([&leaked](asio::io_context& c) { return leak_when_cancelled(c, &leaked); }, impatient());
+    const cancel_report r = cancel_everywhere([&leaked](asio::io_context& c) { return leak_when_cancelled(c, &leaked); }, impatient());
     EXPECT_FALSE(r);
     EXPECT_NE(text(r).find("cancelled after handler 1: left open by the operation: "), std::string::npos) << r;
     EXPECT_NE(r.failure.find("/dev/null"), std::string::npos);
@@ -256,8 +257,8 @@ TEST(CancelEverywhere, FindsLiveObjects)
 {
     const live_counter counter;
     std::vector<live_counter::token> kept;
-    const cancel_report r = cancel_everywhere([&](asio::io_context& c) { return keep_object(c, counter, &kept); },
-                                              impatient().live("things", [&] { return counter.live(); }));
+    const cancel_report r =
+        cancel_everywhere([&](asio::io_context& c) { return keep_object(c, counter, &kept); }, impatient().live("things", [&] { return counter.live(); }));
     EXPECT_FALSE(r);
     EXPECT_EQ(r.failure, "live things: 0 before, 1 after");
 }

@@ -23,7 +23,10 @@ std::string complaint(std::string_view text)
     return "accepted";
 }
 
-std::string fixture(std::string_view inside) { return R"({"fixtures":[{"response":{"content":"a"}},)" + std::string(inside) + "]}"; }
+std::string fixture(std::string_view inside)
+{
+    return R"({"fixtures":[{"response":{"content":"a"}},)" + std::string(inside) + "]}";
+}
 
 TEST(MockFixtures, TheExampleOfTheDocumentationIsOne)
 {
@@ -86,14 +89,12 @@ TEST(MockFixtures, ABadFileGivesOneLineThatNamesFilePlaceAndFault)
         {fixture("{}"), "f.json: fixtures[1].response is missing"},
         {fixture(R"({"response":{}})"), "f.json: fixtures[1].response needs content, toolCalls or error"},
         {fixture(R"({"responce":{"content":""}})"), "f.json: fixtures[1].responce is not known; did you mean response?"},
-        {fixture(R"({"match":{"userMesage":"a"},"response":{"content":""}})"),
-         "f.json: fixtures[1].match.userMesage is not known; did you mean userMessage?"},
+        {fixture(R"({"match":{"userMesage":"a"},"response":{"content":""}})"), "f.json: fixtures[1].match.userMesage is not known; did you mean userMessage?"},
         {fixture(R"({"match":{"turnIndex":"one"},"response":{"content":""}})"),
          "f.json: fixtures[1].match.turnIndex must be a whole number of at least 0, not \"one\""},
         {fixture(R"({"match":{"turnIndex":-1},"response":{"content":""}})"),
          "f.json: fixtures[1].match.turnIndex must be a whole number of at least 0, not -1"},
-        {fixture(R"({"match":{"hasToolResult":1},"response":{"content":""}})"),
-         "f.json: fixtures[1].match.hasToolResult must be true or false, not number"},
+        {fixture(R"({"match":{"hasToolResult":1},"response":{"content":""}})"), "f.json: fixtures[1].match.hasToolResult must be true or false, not number"},
         {fixture(R"({"match":{"endpoint":"image"},"response":{"content":""}})"),
          "f.json: fixtures[1].match.endpoint must be \"chat\": no other endpoint is served"},
         {fixture(R"({"response":{"content":1}})"), "f.json: fixtures[1].response.content must be a string, not number"},
@@ -101,16 +102,12 @@ TEST(MockFixtures, ABadFileGivesOneLineThatNamesFilePlaceAndFault)
         {fixture(R"({"response":{"toolCalls":[{"arguments":{}}]}})"), "f.json: fixtures[1].response.toolCalls[0].name is missing"},
         {fixture(R"({"response":{"toolCalls":[{"name":"a","arguments":1}]}})"),
          "f.json: fixtures[1].response.toolCalls[0].arguments must be an object or a string, not number"},
-        {fixture(R"({"response":{"error":{"status":200}}})"),
-         "f.json: fixtures[1].response.error.status must be a status from 400 to 599, not 200"},
-        {fixture(R"({"response":{"content":"a","error":{}}})"),
-         "f.json: fixtures[1].response.error cannot stand with content or toolCalls"},
+        {fixture(R"({"response":{"error":{"status":200}}})"), "f.json: fixtures[1].response.error.status must be a status from 400 to 599, not 200"},
+        {fixture(R"({"response":{"content":"a","error":{}}})"), "f.json: fixtures[1].response.error cannot stand with content or toolCalls"},
         {fixture(R"({"response":{"content":"a","status":500}})"), "f.json: fixtures[1].response.status goes with error only"},
-        {fixture(R"({"response":{"content":"a"},"usage":"most"})"),
-         "f.json: fixtures[1].usage must be \"worst_case\" or an object, not \"most\""},
+        {fixture(R"({"response":{"content":"a"},"usage":"most"})"), "f.json: fixtures[1].usage must be \"worst_case\" or an object, not \"most\""},
         {fixture(R"({"response":{"content":"a"},"chunkSize":0})"), "f.json: fixtures[1].chunkSize must be at least 1"},
-        {fixture(R"({"response":{"content":"a"},"fault":{"kind":"stal"}})"),
-         "f.json: fixtures[1].fault.kind \"stal\" is not known; did you mean stall?"},
+        {fixture(R"({"response":{"content":"a"},"fault":{"kind":"stal"}})"), "f.json: fixtures[1].fault.kind \"stal\" is not known; did you mean stall?"},
         {fixture(R"({"response":{"content":"a"},"fault":{}})"), "f.json: fixtures[1].fault.kind is missing"},
     };
     for (const auto& [text, wanted] : cases) EXPECT_EQ(complaint(text), wanted) << text;

@@ -20,13 +20,13 @@ using testing_tests::raw_client;
 std::string post(std::string_view body, std::string_view more = {})
 {
     return "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer hidden\r\n" + std::string(more) +
-           "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + std::string(body);
+        "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + std::string(body);
 }
 
 std::string chat_body(std::string_view text, bool stream = false, std::string_view more = R"(,"max_tokens":100)")
 {
     return R"({"model":"m","messages":[{"role":"user","content":")" + std::string(text) + R"("}],"stream":)" + (stream ? "true" : "false") +
-           R"(,"stream_options":{"include_usage":true})" + std::string(more) + "}";
+        R"(,"stream_options":{"include_usage":true})" + std::string(more) + "}";
 }
 
 mock_options with(std::string_view fixtures)
@@ -95,9 +95,7 @@ folded fold(const std::string& body)
         const json& call = choice["delta"]["tool_calls"][0];
         if (call.is_null()) continue;
         const auto i = static_cast<std::size_t>(*call["index"].get_uint64());
-        if (f.names.size() <= i) {
-            f.names.resize(i + 1), f.ids.resize(i + 1), f.arguments.resize(i + 1);
-        }
+        if (f.names.size() <= i) { f.names.resize(i + 1), f.ids.resize(i + 1), f.arguments.resize(i + 1); }
         if (const std::string* s = call["id"].get_string()) f.ids[i] = *s;
         if (const std::string* s = call["function"]["name"].get_string()) f.names[i] = *s;
         if (const std::string* s = call["function"]["arguments"].get_string()) f.arguments[i] += *s;
@@ -137,15 +135,17 @@ TEST(MockServer, TheFirstFixtureThatMatchesAnswers)
         {"match":{"userMessage":"ello"},"response":{"content":"greeting"}})"));
     const auto said = [&](const std::string& body) { return ask(server, post(body)).parsed()["choices"][0]["message"]["content"]; };
     EXPECT_EQ(said(chat_body("hello")), json("greeting"));
-    EXPECT_EQ(said(R"({"model":"m","messages":[{"role":"user","content":"a"},{"role":"assistant","content":null},{"role":"tool","tool_call_id":"c","content":"1"}]})"),
-              json("after a tool"));
-    EXPECT_EQ(said(R"({"model":"m","messages":[{"role":"user","content":"a"},{"role":"tool","tool_call_id":"c","content":"1"},{"role":"user","content":"hello"}]})"),
-              json("greeting"))
+    EXPECT_EQ(
+        said(
+            R"({"model":"m","messages":[{"role":"user","content":"a"},{"role":"assistant","content":null},{"role":"tool","tool_call_id":"c","content":"1"}]})"),
+        json("after a tool"));
+    EXPECT_EQ(
+        said(R"({"model":"m","messages":[{"role":"user","content":"a"},{"role":"tool","tool_call_id":"c","content":"1"},{"role":"user","content":"hello"}]})"),
+        json("greeting"))
         << "a tool result before the last user message is history";
     EXPECT_EQ(said(R"({"model":"m","messages":[{"role":"assistant","content":"x"},{"role":"assistant","content":"y"},{"role":"user","content":"a"}]})"),
               json("third turn"));
-    EXPECT_EQ(said(R"({"model":"m","messages":[{"role":"user","content":"a"}],"tools":[{"type":"function","function":{"name":"clock"}}]})"),
-              json("has clock"));
+    EXPECT_EQ(said(R"({"model":"m","messages":[{"role":"user","content":"a"}],"tools":[{"type":"function","function":{"name":"clock"}}]})"), json("has clock"));
     EXPECT_EQ(said(R"({"model":"big","messages":[{"role":"user","content":[{"type":"text","text":"a"}]}]})"), json("big model"));
     EXPECT_EQ(said(chat_body("twice")), json("other times"));
     EXPECT_EQ(said(chat_body("twice")), json("second time"));
@@ -157,7 +157,8 @@ TEST(MockServer, TheFirstFixtureThatMatchesAnswers)
 
 TEST(MockServer, TextAndToolCallsAsOneAnswerAndAsAStream)
 {
-    mock_server server(with(R"({"response":{"content":"let me üse tools","toolCalls":[{"name":"add","arguments":{"a":1,"b":"two words"}},{"name":"now","arguments":"{}","id":"mine"}]},
+    mock_server server(with(
+        R"({"response":{"content":"let me üse tools","toolCalls":[{"name":"add","arguments":{"a":1,"b":"two words"}},{"name":"now","arguments":"{}","id":"mine"}]},
         "usage":{"prompt_tokens":11,"completion_tokens":7},"chunkSize":4})"));
     const json whole = ask(server, post(chat_body("x"))).parsed();
     const json& message = whole["choices"][0]["message"];
@@ -422,7 +423,8 @@ TEST(MockServer, TheJournalIsBounded)
 
 TEST(MockServer, ExposureIsTheWorstCaseOfOpenRequestsPlusTheUsageOfAnsweredOnes)
 {
-    mock_options o = with(R"({"match":{"userMessage":"hang"},"response":{"content":"a"},"fault":{"kind":"stall"},"usage":{"prompt_tokens":1,"completion_tokens":1}},
+    mock_options o =
+        with(R"({"match":{"userMessage":"hang"},"response":{"content":"a"},"fault":{"kind":"stall"},"usage":{"prompt_tokens":1,"completion_tokens":1}},
         {"match":{"userMessage":"worst"},"response":{"content":"a"},"usage":"worst_case"},
         {"response":{"content":"a"},"usage":{"prompt_tokens":3,"completion_tokens":4}})");
     o.rates(usd("1"), usd("10"));

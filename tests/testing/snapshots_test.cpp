@@ -34,7 +34,8 @@ TEST(FdSnapshot, SeesWhatWasOpenedAndClosedAndWhatItIs)
 TEST(SignalSnapshot, SeesAHandlerAndABlockedSignal)
 {
     const auto before = signal_snapshot::take();
-    struct sigaction ignore {}, old {};
+    struct sigaction ignore {
+    }, old{};
     ignore.sa_handler = SIG_IGN;
     ::sigaction(SIGUSR2, &ignore, &old);
     EXPECT_NE(before.difference(signal_snapshot::take()).find("SIGUSR2: handled differently"), std::string::npos);

@@ -14,8 +14,8 @@ namespace {
 using reagent::config_error;
 using reagent::json;
 
-constexpr std::array<std::string_view, 13> known_keys{"provider", "model", "baseUrl", "systemPrompt", "tools", "gate", "ungoverned", "budget", "rates",
-    "maxTokens", "timeoutMs", "deadlineMs", "toolConcurrency"};
+constexpr std::array<std::string_view, 13> known_keys{"provider", "model", "baseUrl",   "systemPrompt", "tools",      "gate",           "ungoverned",
+                                                      "budget",   "rates", "maxTokens", "timeoutMs",    "deadlineMs", "toolConcurrency"};
 constexpr std::array<std::string_view, 2> budget_keys{"maxCostUsd", "maxTokens"};
 
 /// One object of the file, with a name for messages.
@@ -87,7 +87,8 @@ std::vector<std::string> tool_names(const section& file)
         const json& entry = (*list)[i];
         const std::string key = "tools[" + std::to_string(i) + "]";
         if (!entry.is_string() || entry.as_string().empty()) file.refuse(key, "the name of a tool", entry);
-        if (std::ranges::find(names, entry.as_string()) != names.end()) throw config_error(file.where() + ": " + key + " repeats \"" + entry.as_string() + "\"");
+        if (std::ranges::find(names, entry.as_string()) != names.end())
+            throw config_error(file.where() + ": " + key + " repeats \"" + entry.as_string() + "\"");
         names.push_back(entry.as_string());
     }
     return names;
@@ -128,7 +129,8 @@ agent_config agent_config::from_file(const std::string& path)
     strict.unique_keys = true;
     auto parsed = json::parse(text, strict, offset);
     const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(std::min(offset, text.size())), '\n');
-    if (!parsed && parsed.error() == reagent::errc::duplicate_key) throw config_error(path + ": a key stands twice in the object that ends in line " + std::to_string(line));
+    if (!parsed && parsed.error() == reagent::errc::duplicate_key)
+        throw config_error(path + ": a key stands twice in the object that ends in line " + std::to_string(line));
     if (!parsed) throw config_error(path + ": not JSON at byte " + std::to_string(offset) + ", line " + std::to_string(line));
     return from_json(*parsed, path);
 }
@@ -172,7 +174,8 @@ agent_config agent_config::from_json(const json& j, const std::string& where)
 void agent_config::check(const std::string& where) const
 {
     const std::string prefix = where.empty() ? "" : where + ": ";
-    if (provider != "openai") throw config_error(prefix + "provider \"" + provider + "\" is not known; the one there is, is \"openai\" (any OpenAI-compatible server, see baseUrl)");
+    if (provider != "openai")
+        throw config_error(prefix + "provider \"" + provider + "\" is not known; the one there is, is \"openai\" (any OpenAI-compatible server, see baseUrl)");
     if (gate && ungoverned) throw config_error(prefix + "config has a `gate` block and says that the run is ungoverned; take one of the two away");
     if (!tools.empty() && !gate && !ungoverned)
         throw config_error(prefix + "config has no `gate` block although it names tools; add \"gate\": {…} or say \"ungoverned\": true");

@@ -18,7 +18,6 @@ namespace reagent_app {
 inline constexpr std::uint64_t longest_ms = 1'000ULL * 3600 * 24 * 365;
 inline constexpr std::uint64_t most_tokens = std::uint64_t{1} << 53U;
 
-
 /// What `reagent run` needs to know, from a file and from flags (docs/configuration.md). Flags win key by key.
 class agent_config {
 public:

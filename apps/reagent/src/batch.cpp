@@ -40,7 +40,10 @@ reagent::json answer_line(const std::string& line, const std::function<reagent::
     return with_id;
 }
 
-bool blank(const std::string& line) { return line.find_first_not_of(" \t\r") == std::string::npos; }
+bool blank(const std::string& line)
+{
+    return line.find_first_not_of(" \t\r") == std::string::npos;
+}
 
 }  // namespace
 
@@ -72,7 +75,8 @@ std::string read_text(const std::string& path)
     const int failed = std::ferror(file) ? errno : 0;
     if (file != stdin) std::fclose(file);
     if (failed) throw reagent::config_error(name + ": cannot be read: " + std::strerror(failed));
-    if (text.size() > largest_text) throw reagent::config_error(name + ": is longer than the " + std::to_string(largest_text >> 20U) + " MiB that are read at most");
+    if (text.size() > largest_text)
+        throw reagent::config_error(name + ": is longer than the " + std::to_string(largest_text >> 20U) + " MiB that are read at most");
     // Some editors put a byte order mark before everything (RFC 8259 §8.1 lets a reader ignore it).
     if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
     return text;

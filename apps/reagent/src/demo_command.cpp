@@ -79,7 +79,8 @@ void allow_open_files(std::size_t agents)
     limit.rlim_cur = std::min<rlim_t>(wanted, limit.rlim_max);
     setrlimit(RLIMIT_NOFILE, &limit);
     if (limit.rlim_cur < wanted)
-        throw reagent::config_error(fmt::format("{} agents need {} open files, at most {} are allowed here; raise the hard limit or give --agents", agents, wanted, limit.rlim_max));
+        throw reagent::config_error(
+            fmt::format("{} agents need {} open files, at most {} are allowed here; raise the hard limit or give --agents", agents, wanted, limit.rlim_max));
 }
 
 reagent::process_options mock_process(const std::string& fixtures)
@@ -107,13 +108,15 @@ std::string wait_for_mock(asio::io_context& io, reagent::child_process& mock)
     std::exception_ptr failure;
     bool done = false;
     const reagent::clock_ptr clock = reagent::clock::system();
-    asio::co_spawn(io, reagent::with_deadline(clock, clock->now() + mock_start, read_line(&mock, &line), "the start of the mock server"), [&](std::exception_ptr e) {
-        failure = e;
-        done = true;
-    });
+    asio::co_spawn(io, reagent::with_deadline(clock, clock->now() + mock_start, read_line(&mock, &line), "the start of the mock server"),
+                   [&](std::exception_ptr e) {
+                       failure = e;
+                       done = true;
+                   });
     while (!done) io.run_one();
     if (failure) std::rethrow_exception(failure);
-    if (!line.starts_with(greeting)) throw reagent::error(reagent::errc::closed, "the mock server said \"" + one_line(line, 100) + "\" instead of where it listens");
+    if (!line.starts_with(greeting))
+        throw reagent::error(reagent::errc::closed, "the mock server said \"" + one_line(line, 100) + "\" instead of where it listens");
     return line.substr(greeting.size());
 }
 
@@ -195,8 +198,8 @@ private:
         if (!out_.err_is_tty() || report_.ended() == agents_) return;
         const reagent::budget_state money = team_.state();
         const double share = money.spent.cost.to_double() / demo_cap(agents_).to_double();
-        out_.progress(fmt::format("{} agents: {} completed, {} halted, {} failed, {} at work, {} waiting for money; {:.0f} % of the budget spent", agents_, report_.completed(),
-                                  report_.halted(), report_.failed(), agents_ - report_.ended(), money.waiting, 100 * share));
+        out_.progress(fmt::format("{} agents: {} completed, {} halted, {} failed, {} at work, {} waiting for money; {:.0f} % of the budget spent", agents_,
+                                  report_.completed(), report_.halted(), report_.failed(), agents_ - report_.ended(), money.waiting, 100 * share));
         progress_timer_.expires_after(progress_period);
         progress_timer_.async_wait([this](const boost::system::error_code& cancelled) {
             if (!cancelled) show_progress();

@@ -19,8 +19,14 @@ constexpr double least_spent_share = 0.6;
 constexpr double longest_seconds = 30;
 constexpr std::size_t shown_problems = 3;
 
-json rounded(double value, int digits) { return json::number::from_text(fmt::format("{:.{}f}", value, digits)); }
-json amount(reagent::usd value) { return json::number::from_text(value.to_string()); }
+json rounded(double value, int digits)
+{
+    return json::number::from_text(fmt::format("{:.{}f}", value, digits));
+}
+json amount(reagent::usd value)
+{
+    return json::number::from_text(value.to_string());
+}
 
 }  // namespace
 
@@ -95,7 +101,8 @@ json demo_report::to_json() const
         .set("tokens", json::object().set("input", input_).set("output", output_))
         .set("spent_usd", amount(spent_))
         .set("cap_usd", amount(cap_))
-        .set("latency_ms", json::object().set("p50", rounded(percentile_ms(50), 1)).set("p90", rounded(percentile_ms(90), 1)).set("p99", rounded(percentile_ms(99), 1)))
+        .set("latency_ms",
+             json::object().set("p50", rounded(percentile_ms(50), 1)).set("p90", rounded(percentile_ms(90), 1)).set("p99", rounded(percentile_ms(99), 1)))
         .set("elapsed_ms", rounded(seconds * 1000, 1))
         .set("agents_per_s", rounded(seconds > 0 ? static_cast<double>(ended()) / seconds : 0, 1))
         .set("peak_rss_mb", rounded(peak_rss_mb_, 1));

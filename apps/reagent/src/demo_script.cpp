@@ -30,7 +30,10 @@ constexpr std::array<round_usage, 3> rounds{{{260, 54}, {340, 46}, {410, 38}}};
 /// How much of the third rounds the cap pays for.
 constexpr double paid_third_rounds = 0.6;
 
-double round_cost(std::size_t i) { return (static_cast<double>(rounds[i].input) * input_rate + static_cast<double>(rounds[i].output) * output_rate) / 1000; }
+double round_cost(std::size_t i)
+{
+    return (static_cast<double>(rounds[i].input) * input_rate + static_cast<double>(rounds[i].output) * output_rate) / 1000;
+}
 
 boost::asio::awaitable<json> check_stock(stock_args args, reagent::tool_context& context)
 {
@@ -41,7 +44,10 @@ boost::asio::awaitable<json> check_stock(stock_args args, reagent::tool_context&
     co_return json::object().set("item", std::move(args.item)).set("in_stock", true);
 }
 
-json call(const char* name, json arguments) { return json::object().set("name", name).set("arguments", std::move(arguments)); }
+json call(const char* name, json arguments)
+{
+    return json::object().set("name", name).set("arguments", std::move(arguments));
+}
 json two_calls(const char* item, const char* expression)
 {
     json calls = json::array();
@@ -60,12 +66,27 @@ json fixture(json match, json response, std::size_t round)
         .set("latency_ms", 60)
         .set("gap_ms", 2);
 }
-json with_fault(json f, json fault) { return std::move(f.set("fault", std::move(fault))); }
+json with_fault(json f, json fault)
+{
+    return std::move(f.set("fault", std::move(fault)));
+}
 
-json first_answer() { return json::object().set("content", "Let me look at the books and add them up. ").set("toolCalls", two_calls("book", "3*12.50")); }
-json second_answer() { return json::object().set("content", "The books are there. Now the pens and the discount. ").set("toolCalls", two_calls("pen", "(3*12.50+2*1.20)*0.9")); }
-json third_answer() { return json::object().set("content", "Three books and two pens come to 35.91 with the discount, and all of it is in stock."); }
-json about(const char* words) { return json::object().set("userMessage", words); }
+json first_answer()
+{
+    return json::object().set("content", "Let me look at the books and add them up. ").set("toolCalls", two_calls("book", "3*12.50"));
+}
+json second_answer()
+{
+    return json::object().set("content", "The books are there. Now the pens and the discount. ").set("toolCalls", two_calls("pen", "(3*12.50+2*1.20)*0.9"));
+}
+json third_answer()
+{
+    return json::object().set("content", "Three books and two pens come to 35.91 with the discount, and all of it is in stock.");
+}
+json about(const char* words)
+{
+    return json::object().set("userMessage", words);
+}
 
 }  // namespace
 
@@ -90,7 +111,10 @@ std::string demo_question(std::size_t n)
     return "Customer " + std::to_string(n) + ": what do 3 books and 2 pens sent" + how + " cost me, and do you have them?";
 }
 
-std::string demo_system_prompt() { return "You serve the customers of a stationer. A book is 12.50, a pen 1.20, the discount 10 %."; }
+std::string demo_system_prompt()
+{
+    return "You serve the customers of a stationer. A book is 12.50, a pen 1.20, the discount 10 %.";
+}
 
 std::vector<reagent::tool> demo_tools()
 {
@@ -105,10 +129,15 @@ json demo_gate()
     json allowed = json::array();
     allowed.push_back("check_stock");
     allowed.push_back("calculate");
-    return json::object().set("tools", json::object().set("allowlist", std::move(allowed))).set("limits", json::object().set("maxTurns", 12).set("maxToolRounds", 8));
+    return json::object()
+        .set("tools", json::object().set("allowlist", std::move(allowed)))
+        .set("limits", json::object().set("maxTurns", 12).set("maxToolRounds", 8));
 }
 
-reagent::rates demo_rates() { return reagent::rates(input_rate * 1e6, output_rate * 1e6); }
+reagent::rates demo_rates()
+{
+    return reagent::rates(input_rate * 1e6, output_rate * 1e6);
+}
 
 reagent::usd demo_cap(std::size_t agents)
 {

@@ -31,15 +31,26 @@ namespace {
 namespace asio = boost::asio;
 using reagent::json;
 
-health good(std::string check, std::string detail) { return health(std::move(check), health_verdict::ok, std::move(detail)); }
-health poor(std::string check, std::string detail) { return health(std::move(check), health_verdict::warn, std::move(detail)); }
-health bad(std::string check, std::string detail) { return health(std::move(check), health_verdict::fail, std::move(detail)); }
+health good(std::string check, std::string detail)
+{
+    return health(std::move(check), health_verdict::ok, std::move(detail));
+}
+health poor(std::string check, std::string detail)
+{
+    return health(std::move(check), health_verdict::warn, std::move(detail));
+}
+health bad(std::string check, std::string detail)
+{
+    return health(std::move(check), health_verdict::fail, std::move(detail));
+}
 
 health versions()
 {
-    return good("versions", fmt::format("reagent {}, Boost {}.{}.{}, {}, c-ares {}, zlib {}, GCC {}", REAGENT_VERSION, BOOST_VERSION / 100000, BOOST_VERSION / 100 % 1000,
-                                        BOOST_VERSION % 100, OpenSSL_version(OPENSSL_VERSION_STRING) ? fmt::format("OpenSSL {}", OpenSSL_version(OPENSSL_VERSION_STRING)) : "OpenSSL",
-                                        ares_version(nullptr), zlibVersion(), __VERSION__));
+    return good("versions",
+                fmt::format("reagent {}, Boost {}.{}.{}, {}, c-ares {}, zlib {}, GCC {}", REAGENT_VERSION, BOOST_VERSION / 100000, BOOST_VERSION / 100 % 1000,
+                            BOOST_VERSION % 100,
+                            OpenSSL_version(OPENSSL_VERSION_STRING) ? fmt::format("OpenSSL {}", OpenSSL_version(OPENSSL_VERSION_STRING)) : "OpenSSL",
+                            ares_version(nullptr), zlibVersion(), __VERSION__));
 }
 
 health files()
@@ -71,7 +82,8 @@ health certificates()
     std::size_t count = 0;
     for (std::filesystem::directory_iterator it(directory, ignored), end; !ignored && it != end && count < 1000; it.increment(ignored)) ++count;
     if (count > 0) return good("certificates", fmt::format("{} trusted authorities in {}", count, directory));
-    return bad("certificates", fmt::format("no trusted authorities in {} or {}, so https cannot be checked; install the package ca-certificates", file, directory));
+    return bad("certificates",
+               fmt::format("no trusted authorities in {} or {}, so https cannot be checked; install the package ca-certificates", file, directory));
 }
 
 health key()
@@ -159,6 +171,9 @@ std::string_view to_string(health_verdict v) noexcept
     return "";
 }
 
-std::vector<health> examine_system() { return {versions(), files(), time_zones(), certificates(), key(), names(), models(), loopback()}; }
+std::vector<health> examine_system()
+{
+    return {versions(), files(), time_zones(), certificates(), key(), names(), models(), loopback()};
+}
 
 }  // namespace reagent_app

@@ -51,7 +51,10 @@ void occupy_standard_descriptors()
 
 }  // namespace
 
-std::string refuse_empty(const std::string& value) { return value.empty() ? "the value is empty; leave the option out for its default" : ""; }
+std::string refuse_empty(const std::string& value)
+{
+    return value.empty() ? "the value is empty; leave the option out for its default" : "";
+}
 
 namespace {
 
@@ -83,7 +86,7 @@ int run(int argc, char** argv)
     } catch (const reagent::error& e) {
         out.note("reagent: " + e.message());
         const bool usage = e.code() == reagent::errc::invalid_config || e.code() == reagent::errc::invalid_argument || e.code() == reagent::errc::invalid_url ||
-                           e.code() == reagent::errc::tool_failed;
+            e.code() == reagent::errc::tool_failed;
         return usage ? exit_usage : exit_failed;
     } catch (const std::exception& e) {
         out.note(std::string("reagent: ") + e.what());
@@ -99,4 +102,7 @@ int run(int argc, char** argv)
 }  // namespace
 }  // namespace reagent_app
 
-int main(int argc, char** argv) { return reagent_app::run(argc, argv); }
+int main(int argc, char** argv)
+{
+    return reagent_app::run(argc, argv);
+}

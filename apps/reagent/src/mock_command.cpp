@@ -1,5 +1,5 @@
-#include "commands.hpp"
 #include "mock_command.hpp"
+#include "commands.hpp"
 #include "terminal.hpp"
 
 #include <reagent/base/error.hpp>
@@ -57,7 +57,8 @@ void raise_descriptor_limit()
 reagent::usd rate(const char* option, const std::string& text)
 {
     const auto dollars = reagent::usd::parse(text);
-    if (!dollars || *dollars < reagent::usd()) throw reagent::config_error(std::string(option) + " must be an amount of dollars such as 0.15, got " + one_line(text, 40));
+    if (!dollars || *dollars < reagent::usd())
+        throw reagent::config_error(std::string(option) + " must be an amount of dollars such as 0.15, got " + one_line(text, 40));
     return *dollars;
 }
 
@@ -144,10 +145,13 @@ CLI::App* add_mock_command(CLI::App& app, int& exit_code)
     mock->add_option("--fault-rate", a->fault_rates, "Shares of requests that fail: 429=0.1,500=0.05,reset=0.01 …")->type_name("LIST");
     mock->add_option("--seed", a->seed, "Seed of the fault draws")->capture_default_str();
     mock->add_option("--journal", a->journal, "Append a JSON line for each request; also served at /__journal")->type_name("FILE")->check(refuse_empty);
-    mock->add_option("--input-rate", a->input_rate, "Dollars per million input tokens, for the exposure in the journal")->type_name("USD")->capture_default_str();
+    mock->add_option("--input-rate", a->input_rate, "Dollars per million input tokens, for the exposure in the journal")
+        ->type_name("USD")
+        ->capture_default_str();
     mock->add_option("--output-rate", a->output_rate, "The same for output tokens")->type_name("USD")->capture_default_str();
-    CLI::Option* certificate =
-        mock->add_option("--tls-cert", a->certificate, "Serve https with this certificate: PEM, its intermediates behind it")->type_name("FILE")->check(refuse_empty);
+    CLI::Option* certificate = mock->add_option("--tls-cert", a->certificate, "Serve https with this certificate: PEM, its intermediates behind it")
+                                   ->type_name("FILE")
+                                   ->check(refuse_empty);
     CLI::Option* key = mock->add_option("--tls-key", a->key, "Its key: PEM, not encrypted")->type_name("FILE")->check(refuse_empty);
     certificate->needs(key);
     key->needs(certificate);

@@ -16,8 +16,14 @@ namespace {
 using reagent::json;
 
 /// Nano-dollars per token as dollars per million tokens.
-std::string per_million(std::int64_t nanos) { return reagent::usd::from_nanos(nanos * 1'000'000).to_string(); }
-json price(std::int64_t nanos) { return json::number::from_text(per_million(nanos)); }
+std::string per_million(std::int64_t nanos)
+{
+    return reagent::usd::from_nanos(nanos * 1'000'000).to_string();
+}
+json price(std::int64_t nanos)
+{
+    return json::number::from_text(per_million(nanos));
+}
 
 json to_json(const reagent::model_info& m)
 {

@@ -37,7 +37,8 @@ int run_cases(const provider_arguments& a, json (*answer)(const json&))
     return (*failure)["kind"] == json("usage") ? exit_usage : exit_failed;
 }
 
-void add_direction(CLI::App& sub, const std::shared_ptr<provider_arguments>& a, const char* name, const char* what, const char* example, json (*answer)(const json&), int& status)
+void add_direction(CLI::App& sub, const std::shared_ptr<provider_arguments>& a, const char* name, const char* what, const char* example,
+                   json (*answer)(const json&), int& status)
 {
     CLI::App* command = sub.add_subcommand(name, what);
     command->footer(std::string("Example:\n  ") + example);
@@ -46,8 +47,14 @@ void add_direction(CLI::App& sub, const std::shared_ptr<provider_arguments>& a, 
     command->callback([a, answer, &status] { status = run_cases(*a, answer); });
 }
 
-json decode(const json& in) { return reagent::decode_case(in); }
-json encode(const json& in) { return reagent::encode_case(in); }
+json decode(const json& in)
+{
+    return reagent::decode_case(in);
+}
+json encode(const json& in)
+{
+    return reagent::encode_case(in);
+}
 
 }  // namespace
 
@@ -55,7 +62,9 @@ void add_provider_command(CLI::App& root, int& status)
 {
     CLI::App* sub = root.add_subcommand("provider", "Try the wire codecs without a network");
     sub->require_subcommand(1);
-    sub->footer("The codec objects are those of live calls.\nExample:\n  echo '{\"provider\":\"openai\",\"options\":{\"model\":\"m\"},\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"}]}' | reagent provider encode --batch");
+    sub->footer(
+        "The codec objects are those of live calls.\nExample:\n  echo "
+        "'{\"provider\":\"openai\",\"options\":{\"model\":\"m\"},\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"}]}' | reagent provider encode --batch");
     auto a = std::make_shared<provider_arguments>();
     add_direction(*sub, a, "decode", "Read a service's answer: bytes in, result out", "reagent provider decode --batch < lines.jsonl", &decode, status);
     add_direction(*sub, a, "encode", "Write a request: messages in, method, URL, headers and body out", "reagent provider encode case.json", &encode, status);

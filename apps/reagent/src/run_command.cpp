@@ -38,7 +38,8 @@ public:
     std::uint64_t max_tokens = 0, max_total_tokens = 0, timeout_ms = 0, deadline_ms = 0, tool_concurrency = 0;
     bool ungoverned = false, no_stream = false, as_json = false, quiet = false, verbose = false;
     // Whether a flag was given: zero means something for most of them.
-    CLI::Option *system_given = nullptr, *max_cost_given = nullptr, *max_total_given = nullptr, *timeout_given = nullptr, *deadline_given = nullptr, *tools_given = nullptr;
+    CLI::Option *system_given = nullptr, *max_cost_given = nullptr, *max_total_given = nullptr, *timeout_given = nullptr, *deadline_given = nullptr,
+                *tools_given = nullptr;
 };
 
 /// The file, with the flags on top.
@@ -204,14 +205,19 @@ void add_run_command(CLI::App& root, int& status)
     sub->add_option("--model", a->model, "Model id (gpt-4o-mini)")->check(refuse_empty);
     sub->add_option("--base-url", a->base_url, "Base URL of an OpenAI-compatible server (https://api.openai.com/v1)")->check(refuse_empty);
     a->system_given = sub->add_option("--system", a->system, "System prompt");
-    a->tools_given = sub->add_option("--tools", a->tools, "Tools to offer, separated by commas; without a gate just these are allowed")->delimiter(',')->allow_extra_args(false);
+    a->tools_given = sub->add_option("--tools", a->tools, "Tools to offer, separated by commas; without a gate just these are allowed")
+                         ->delimiter(',')
+                         ->allow_extra_args(false);
     sub->add_flag("--ungoverned", a->ungoverned, "Run tools without a gate");
     a->max_cost_given = sub->add_option("--max-cost-usd", a->max_cost, "Most the run may cost");
-    a->max_total_given = sub->add_option("--max-total-tokens", a->max_total_tokens, "Most tokens the run may use, prompts and answers")->check(CLI::Range(std::uint64_t{0}, most_tokens));
+    a->max_total_given = sub->add_option("--max-total-tokens", a->max_total_tokens, "Most tokens the run may use, prompts and answers")
+                             ->check(CLI::Range(std::uint64_t{0}, most_tokens));
     sub->add_option("--max-tokens", a->max_tokens, "Most tokens of one answer")->check(CLI::Range(std::uint64_t{1}, most_tokens));
     sub->add_option("--rates", a->rates, "Prices in USD per 1000 tokens: IN OUT")->expected(2);
-    a->timeout_given = sub->add_option("--timeout-ms", a->timeout_ms, "Longest silence of the server; 0 is no limit")->check(CLI::Range(std::uint64_t{0}, longest_ms));
-    a->deadline_given = sub->add_option("--deadline-ms", a->deadline_ms, "Longest time of the whole run; 0 is no limit")->check(CLI::Range(std::uint64_t{0}, longest_ms));
+    a->timeout_given =
+        sub->add_option("--timeout-ms", a->timeout_ms, "Longest silence of the server; 0 is no limit")->check(CLI::Range(std::uint64_t{0}, longest_ms));
+    a->deadline_given =
+        sub->add_option("--deadline-ms", a->deadline_ms, "Longest time of the whole run; 0 is no limit")->check(CLI::Range(std::uint64_t{0}, longest_ms));
     sub->add_option("--tool-concurrency", a->tool_concurrency, "Tool calls at once")->check(CLI::Range(1, 1024));
     sub->add_option("--audit", a->audit_file, "Append decisions to this file; wins over gate.audit.path")->check(refuse_empty);
     sub->add_option("--key-file", a->key_file, "File whose first line is the key")->check(refuse_empty);

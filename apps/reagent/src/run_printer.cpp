@@ -7,7 +7,10 @@ namespace {
 
 constexpr std::size_t shown_characters = 200;
 
-std::string shown(const reagent::json& value) { return one_line(value.is_string() ? value.as_string() : value.dump(), shown_characters); }
+std::string shown(const reagent::json& value)
+{
+    return one_line(value.is_string() ? value.as_string() : value.dump(), shown_characters);
+}
 
 /// `{"result"}`, `{"error"}` or `{"denied","reason"}` (spec/loop-and-providers.md §13.1).
 std::string told(const reagent::json* data)

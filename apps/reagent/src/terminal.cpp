@@ -9,7 +9,10 @@
 namespace reagent_app {
 namespace {
 
-void write_all(std::FILE* file, std::string_view text) { std::fwrite(text.data(), 1, text.size(), file); }
+void write_all(std::FILE* file, std::string_view text)
+{
+    std::fwrite(text.data(), 1, text.size(), file);
+}
 
 bool wants_color(bool tty)
 {
@@ -50,9 +53,15 @@ void terminal::data(std::string_view line)
     write_all(stdout, "\n");
 }
 
-bool terminal::flush() { return std::fflush(stdout) == 0; }
+bool terminal::flush()
+{
+    return std::fflush(stdout) == 0;
+}
 
-bool terminal::broken() const { return std::ferror(stdout) != 0; }
+bool terminal::broken() const
+{
+    return std::ferror(stdout) != 0;
+}
 
 void terminal::note(std::string_view message)
 {

@@ -24,7 +24,12 @@ public:
 
 json to_json(const reagent::tool& t)
 {
-    json described = json::object().set("name", t.name()).set("description", t.description()).set("parameters", t.parameters()).set("pinned", t.pinned()).set("serial", t.serial());
+    json described = json::object()
+                         .set("name", t.name())
+                         .set("description", t.description())
+                         .set("parameters", t.parameters())
+                         .set("pinned", t.pinned())
+                         .set("serial", t.serial());
     if (t.effect() != reagent::effect::unset) described.set("effect", reagent::to_string(t.effect()));
     if (t.trust() != reagent::trust::unset) described.set("trust", reagent::to_string(t.trust()));
     return described;
@@ -54,7 +59,8 @@ int show_tool(const tools_arguments& a)
     }
     out.data(t.name());
     out.data("  " + t.description());
-    out.data(fmt::format("  effect {}, trust {}{}{}", reagent::to_string(t.effect()), reagent::to_string(t.trust()), t.pinned() ? ", pinned" : "", t.serial() ? ", serial" : ""));
+    out.data(fmt::format("  effect {}, trust {}{}{}", reagent::to_string(t.effect()), reagent::to_string(t.trust()), t.pinned() ? ", pinned" : "",
+                         t.serial() ? ", serial" : ""));
     const json& required = t.parameters()["required"];
     const json& properties = t.parameters()["properties"];
     if (!properties.is_object()) return exit_ok;
@@ -76,14 +82,17 @@ int invoke_tool(const tools_arguments& a)
     }
     terminal out;
     if (a.name.empty()) throw reagent::config_error("tools invoke: name a tool, or give lines with --batch; \"reagent tools list\" shows the names");
-    const json line = json::object().set("tool", a.name).set("options", read_json_argument(a.options, "--options")).set("args", read_json_argument(a.args, "ARGS"));
+    const json line =
+        json::object().set("tool", a.name).set("options", read_json_argument(a.options, "--options")).set("args", read_json_argument(a.args, "ARGS"));
     const json result = reagent::invoke_case(line);
     if (const json* refused = result.find("error"); refused && refused->is_object()) throw reagent::config_error((*refused)["message"].as_string());
     if (result["code"] == json("unknown_tool")) throw reagent::config_error("tools invoke: " + result["error"].as_string());
     const bool completed = result["status"] == json("completed");
     if (a.as_json) out.data(result.dump());
     else if (completed) out.data(result["output"].as_string());
-    if (!completed) out.note(fmt::format("reagent tools invoke: {} failed ({}): {}", a.name, result["code"].is_string() ? result["code"].as_string() : "tool_error", result["error"].as_string()));
+    if (!completed)
+        out.note(fmt::format("reagent tools invoke: {} failed ({}): {}", a.name, result["code"].is_string() ? result["code"].as_string() : "tool_error",
+                             result["error"].as_string()));
     return completed ? exit_ok : exit_failed;
 }
 

@@ -85,10 +85,11 @@ public:
         case condition::timeout:
             return e == errc::deadline || e == errc::connect_timeout || e == errc::first_byte_timeout || e == errc::idle_timeout || e == errc::pool_timeout;
         case condition::unavailable:
-            return e == errc::resolve_failed || e == errc::connect_failed || e == errc::tls_failed || e == errc::proxy_refused || e == errc::transport_failed || e == errc::stream_truncated;
+            return e == errc::resolve_failed || e == errc::connect_failed || e == errc::tls_failed || e == errc::proxy_refused || e == errc::transport_failed ||
+                e == errc::stream_truncated;
         case condition::malformed:
             return e == errc::malformed_response || e == errc::bad_encoding || e == errc::headers_too_large || e == errc::body_too_large ||
-                   e == errc::event_too_large || e == errc::invalid_json;
+                e == errc::event_too_large || e == errc::invalid_json;
         case condition::rate_limited: return e == errc::rate_limited;
         }
         return false;
@@ -115,13 +116,16 @@ const boost::system::error_category& condition_category() noexcept
     return instance;
 }
 
-boost::system::error_code make_error_code(errc e) noexcept { return {static_cast<int>(e), error_category()}; }
-boost::system::error_condition make_error_condition(condition c) noexcept { return {static_cast<int>(c), condition_category()}; }
-
-error::error(boost::system::error_code code, std::string message, bool retryable)
-    : system_error(code), message_(std::move(message)), retryable_(retryable)
+boost::system::error_code make_error_code(errc e) noexcept
 {
+    return {static_cast<int>(e), error_category()};
 }
+boost::system::error_condition make_error_condition(condition c) noexcept
+{
+    return {static_cast<int>(c), condition_category()};
+}
+
+error::error(boost::system::error_code code, std::string message, bool retryable) : system_error(code), message_(std::move(message)), retryable_(retryable) {}
 
 error::error(errc code, std::string message, bool retryable) : error(make_error_code(code), std::move(message), retryable) {}
 
@@ -140,8 +144,7 @@ std::string_view timeout_error::bound() const noexcept
 
 halt_error::halt_error(std::string rule, std::string reason)
     : error(errc::halted, halt_message(rule, std::move(reason))), rule_(rule.empty() ? std::string("unknown") : std::move(rule))
-{
-}
+{}
 
 bool is_cancellation(const std::exception_ptr& failure) noexcept
 {

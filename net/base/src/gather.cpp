@@ -18,8 +18,7 @@ class branch_group {
 public:
     branch_group(any_io_executor ex, std::vector<awaitable<void>> branches)
         : ended_cv(ex, steady_timer_never()), ex_(std::move(ex)), branches_(std::move(branches)), signals_(branches_.size())
-    {
-    }
+    {}
 
     bool waiting() const noexcept { return next_ < branches_.size(); }
     std::size_t live() const noexcept { return live_; }
@@ -30,10 +29,10 @@ public:
         ++live_;
         signals_[i] = std::make_shared<asio::cancellation_signal>();
         asio::co_spawn(ex_, std::move(branches_[i]),
-            asio::bind_cancellation_slot(signals_[i]->slot(), [this, i, keep = signals_[i]](const std::exception_ptr&) {
-                ended_.push_back(i);
-                ended_cv.cancel();
-            }));
+                       asio::bind_cancellation_slot(signals_[i]->slot(), [this, i, keep = signals_[i]](const std::exception_ptr&) {
+                           ended_.push_back(i);
+                           ended_cv.cancel();
+                       }));
     }
 
     // The next branch that has ended and was not reported yet.

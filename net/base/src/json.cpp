@@ -167,7 +167,10 @@ const json* json::find(std::string_view key) const noexcept
     return o ? member_of(*o, key) : nullptr;
 }
 
-json* json::find(std::string_view key) noexcept { return const_cast<json*>(std::as_const(*this).find(key)); }
+json* json::find(std::string_view key) noexcept
+{
+    return const_cast<json*>(std::as_const(*this).find(key));
+}
 
 const json& json::operator[](std::string_view key) const noexcept
 {
@@ -213,10 +216,22 @@ json& json::push_back(json value) &
     return *this;
 }
 
-std::string json::dump() const { return written(*this, style::compact); }
-void json::dump_to(std::string& out) const { writer(out, style::compact).value(*this, 0); }
-std::string json::dump_pretty() const { return written(*this, style::pretty); }
-std::string json::canonical() const { return written(*this, style::canonical); }
+std::string json::dump() const
+{
+    return written(*this, style::compact);
+}
+void json::dump_to(std::string& out) const
+{
+    writer(out, style::compact).value(*this, 0);
+}
+std::string json::dump_pretty() const
+{
+    return written(*this, style::pretty);
+}
+std::string json::canonical() const
+{
+    return written(*this, style::canonical);
+}
 
 bool operator==(const json& a, const json& b) noexcept
 {

@@ -27,7 +27,6 @@ struct decimal {
     /// Equal values give equal text: integers up to `widest` digits as such, else as in ECMAScript.
     void append_canonical(std::string& out, std::int64_t widest = widest_integer) const;
     friend bool same_value(const decimal& a, const decimal& b) noexcept;
-
 };
 
 bool same_value(const decimal& a, const decimal& b) noexcept;

@@ -173,7 +173,10 @@ private:
 
 }  // namespace
 
-boost::system::result<json> json::parse(std::string_view text) { return parse(text, parse_options()); }
+boost::system::result<json> json::parse(std::string_view text)
+{
+    return parse(text, parse_options());
+}
 
 boost::system::result<json> json::parse(std::string_view text, parse_options options)
 {

@@ -18,9 +18,15 @@ constexpr std::uint64_t ones = 0x0101010101010101u;
 constexpr std::uint64_t highs = 0x8080808080808080u;
 
 // Whether one of eight bytes is zero; exact as a yes or no, which is all that is asked.
-constexpr bool has_zero(std::uint64_t v) noexcept { return ((v - ones) & ~v & highs) != 0; }
+constexpr bool has_zero(std::uint64_t v) noexcept
+{
+    return ((v - ones) & ~v & highs) != 0;
+}
 
-constexpr bool special(unsigned char c) noexcept { return c == '"' || c == '\\' || c < 0x20; }
+constexpr bool special(unsigned char c) noexcept
+{
+    return c == '"' || c == '\\' || c < 0x20;
+}
 
 // Moves to the first quote, backslash or control character; notes whether a byte above ASCII was passed.
 std::size_t skip_plain(std::string_view s, std::size_t at, bool& above_ascii) noexcept

@@ -26,7 +26,10 @@ void append_digits(std::string& out, std::uint64_t bits, unsigned n)
     for (unsigned i = 0; i < n; ++i) out.push_back("0123456789abcdef"[(bits >> (60 - 4 * i)) & 15]);
 }
 
-std::uint64_t draw(const random_source& source) { return source ? source() : random_bits(); }
+std::uint64_t draw(const random_source& source)
+{
+    return source ? source() : random_bits();
+}
 
 }  // namespace
 

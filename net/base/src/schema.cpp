@@ -92,7 +92,8 @@ std::vector<std::string> json_schema::violations(const json& value) const
     if (!impl_) return out;
     std::string long_key;
     if (impl_->matches_keys && base_detail::has_long_key(value, long_key)) {
-        out.push_back(long_key + ": the name is longer than the " + std::to_string(base_detail::longest_matched_key) + " bytes that can be matched against a pattern");
+        out.push_back(long_key + ": the name is longer than the " + std::to_string(base_detail::longest_matched_key) +
+                      " bytes that can be matched against a pattern");
         return out;
     }
     valijson::Validator validator;
@@ -101,14 +102,15 @@ std::vector<std::string> json_schema::violations(const json& value) const
     // A combination reports the complaints of its branches before its own; only its own helps.
     std::set<std::vector<std::string>> combined;
     for (const valijson::ValidationResults::Error& e : results) {
-        if (e.description.find("allowed by anyOf") != std::string::npos || e.description.find("allowed by oneOf") != std::string::npos) combined.insert(e.context);
+        if (e.description.find("allowed by anyOf") != std::string::npos || e.description.find("allowed by oneOf") != std::string::npos)
+            combined.insert(e.context);
     }
     for (const valijson::ValidationResults::Error& e : results) {
         base_detail::violation_place place(impl_->source, value);
         // The first step is the root; the others are wrapped in brackets.
         for (std::size_t i = 1; i < e.context.size(); ++i) place.step(e.context[i].substr(1, e.context[i].size() - 2));
-        const bool branch = combined.contains(e.context) && e.description.find(" constraint.") != std::string::npos &&
-                            e.description.find("Of constraint") == std::string::npos;
+        const bool branch =
+            combined.contains(e.context) && e.description.find(" constraint.") != std::string::npos && e.description.find("Of constraint") == std::string::npos;
         if (branch && !base_detail::wanted_by(place.schema()).empty()) continue;
         std::string words = base_detail::violation_in_words(place, e.description);
         if (!words.empty() && std::find(out.begin(), out.end(), words) == out.end()) out.push_back(std::move(words));

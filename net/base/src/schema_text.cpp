@@ -26,8 +26,7 @@ std::string translated(const std::string& pattern)
 {
     std::string out;
     for (std::size_t i = 0; i < pattern.size(); ++i) {
-        if (pattern[i] == '\\' && i + 5 < pattern.size() && pattern[i + 1] == 'u' &&
-            pattern.find_first_not_of("0123456789abcdefABCDEF", i + 2) >= i + 6) {
+        if (pattern[i] == '\\' && i + 5 < pattern.size() && pattern[i + 1] == 'u' && pattern.find_first_not_of("0123456789abcdefABCDEF", i + 2) >= i + 6) {
             out += "\\x{" + pattern.substr(i + 2, 4) + "}";
             i += 5;
             continue;
@@ -91,7 +90,10 @@ private:
 
 class pattern_builder final : public valijson::ConstraintBuilder {
 public:
-    valijson::constraints::Constraint* make(const valijson::adapters::Adapter& value) const override { return new pattern_constraint(compiled(value.asString())); }
+    valijson::constraints::Constraint* make(const valijson::adapters::Adapter& value) const override
+    {
+        return new pattern_constraint(compiled(value.asString()));
+    }
 };
 
 class format_builder final : public valijson::ConstraintBuilder {
@@ -122,7 +124,10 @@ std::string too_much_for_names(const std::string& pattern)
 }
 
 // What holds data, not schemas.
-bool holds_data(std::string_view key) { return key == "enum" || key == "const" || key == "default" || key == "examples"; }
+bool holds_data(std::string_view key)
+{
+    return key == "enum" || key == "const" || key == "default" || key == "examples";
+}
 // What holds schemas under names of the author's choice.
 bool holds_named_schemas(std::string_view key)
 {
@@ -177,7 +182,10 @@ void rewrite(json& schema, const std::string& name, text_schema& out)
 
 }  // namespace
 
-text_schema::text_schema(const json& schema) : rewritten(schema) { rewrite(rewritten, {}, *this); }
+text_schema::text_schema(const json& schema) : rewritten(schema)
+{
+    rewrite(rewritten, {}, *this);
+}
 
 void add_text_constraints(valijson::SchemaParser& parser)
 {

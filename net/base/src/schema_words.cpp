@@ -67,7 +67,10 @@ const json& member_schema(const json& root, const json& schema, std::string_view
     return resolved(root, &schema["additionalProperties"]);
 }
 
-std::string shown(const json& v) { return untrusted_text(v.dump(), 60); }
+std::string shown(const json& v)
+{
+    return untrusted_text(v.dump(), 60);
+}
 
 std::string listed(const json::array_type& values)
 {
@@ -76,7 +79,10 @@ std::string listed(const json::array_type& values)
     return untrusted_text(out, 400);
 }
 
-std::string bound(const json& schema, std::string_view key) { return schema[key].is_number() ? schema[key].as_number().text() : std::string("the limit"); }
+std::string bound(const json& schema, std::string_view key)
+{
+    return schema[key].is_number() ? schema[key].as_number().text() : std::string("the limit");
+}
 
 // The name in the last pair of quotes after `from`, which ends valijson's sentence; a name may hold quotes itself.
 std::string quoted_name(std::string_view sentence, std::string_view from)
@@ -139,8 +145,8 @@ std::string violation_in_words(const violation_place& place, std::string_view se
     const auto is = [&](std::string_view start) { return sentence.starts_with(start); };
     const auto has = [&](std::string_view part) { return sentence.find(part) != std::string_view::npos; };
     const auto say = [&](const std::string& what) { return place.path() + ": " + what; };
-    const std::string got = ", got " + (place.value().is_object() || place.value().is_array() ? "an " + std::string(place.value().type_name())
-                                                                                               : shown(place.value()));
+    const std::string got =
+        ", got " + (place.value().is_object() || place.value().is_array() ? "an " + std::string(place.value().type_name()) : shown(place.value()));
     const std::string wanted = wanted_by(schema);
 
     if (is("Missing required property")) return place.path_to(quoted_name(sentence, "property")) + ": is required but missing";
@@ -150,13 +156,11 @@ std::string violation_in_words(const violation_place& place, std::string_view se
             for (const json::member& m : schema["properties"].as_object()) known += (known.empty() ? "" : ", ") + m.first;
         }
         return place.path_to(quoted_name(sentence, "constraints:")) + ": is not a known field" +
-               (known.empty() ? std::string() : "; known fields are " + untrusted_text(known, 400));
+            (known.empty() ? std::string() : "; known fields are " + untrusted_text(known, 400));
     }
     if (is("Value type not permitted")) return say("must be " + (wanted.empty() ? "of another type" : wanted) + got);
     if (is("Failed to match against any enum values") || is("Failed to match expected value")) return say("must be " + wanted + got);
-    if (has("allowed by anyOf") || has("allowed by oneOf")) {
-        return say(wanted.empty() ? "matches none of the allowed shapes" : "must be " + wanted + got);
-    }
+    if (has("allowed by anyOf") || has("allowed by oneOf")) { return say(wanted.empty() ? "matches none of the allowed shapes" : "must be " + wanted + got); }
     if (is("Failed to validate against exactly one")) return say("matches more than one of the shapes of which it must match one");
     if (is("Failed to match regex")) return say("must match the pattern " + shown(schema["pattern"]) + got);
     if (is("Expected number less than or equal")) return say("must be at most " + bound(schema, "maximum") + got);
@@ -171,8 +175,8 @@ std::string violation_in_words(const violation_place& place, std::string_view se
     if (has("violate uniqueness")) return say("must not hold the same element twice");
     // These only say that something inside failed, which has its own sentence.
     constexpr std::array<std::string_view, 6> wrappers = {"Failed to validate against schema associated", "Failed to validate item #",
-        "Failed to validate against child schema", "Failed to validate against additional properties", "Failed to validate against dependent schema",
-        "Failed to validate against a conditional"};
+                                                          "Failed to validate against child schema",      "Failed to validate against additional properties",
+                                                          "Failed to validate against dependent schema",  "Failed to validate against a conditional"};
     for (const std::string_view wrapper : wrappers) {
         if (is(wrapper)) return {};
     }

@@ -24,7 +24,10 @@ std::string_view trimmed(std::string_view s) noexcept
 
 secret::secret(std::string_view value) : value_(trimmed(value)) {}
 
-secret::secret(secret&& other) noexcept : value_(std::move(other.value_)) { other.wipe(); }
+secret::secret(secret&& other) noexcept : value_(std::move(other.value_))
+{
+    other.wipe();
+}
 
 secret& secret::operator=(const secret& other)
 {
@@ -46,7 +49,10 @@ secret& secret::operator=(secret&& other) noexcept
     return *this;
 }
 
-secret::~secret() { wipe(); }
+secret::~secret()
+{
+    wipe();
+}
 
 // The whole capacity: a short string leaves its bytes behind when it is moved from or assigned to.
 void secret::wipe() noexcept
@@ -74,11 +80,15 @@ secret secret::from_file(const std::string& path)
     secret result{line};
     const bool too_long = line.size() > longest_secret;
     explicit_bzero(bytes.data(), bytes.size());
-    if (too_long) throw config_error("the first line of the secret file " + path + " is longer than " + std::to_string(longest_secret) + " bytes: it is no key");
+    if (too_long)
+        throw config_error("the first line of the secret file " + path + " is longer than " + std::to_string(longest_secret) + " bytes: it is no key");
     if (result.empty()) throw config_error("the secret file " + path + " has an empty first line: put the secret there");
     return result;
 }
 
-std::ostream& operator<<(std::ostream& out, const secret&) { return out << "***"; }
+std::ostream& operator<<(std::ostream& out, const secret&)
+{
+    return out << "***";
+}
 
 }  // namespace reagent::inline v0

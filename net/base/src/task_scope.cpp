@@ -97,13 +97,18 @@ void task_scope::spawn(std::string name, awaitable<void> work)
     const auto c = std::make_shared<impl::child>(impl_, std::move(name));
     c->place = impl_->children.insert(impl_->children.end(), c);
     ++impl_->alive;
-    asio::co_spawn(impl_->ex, std::move(work),
-        asio::bind_cancellation_slot(c->signal.slot(), [c](const std::exception_ptr& failure) { c->on_end(failure); }));
+    asio::co_spawn(impl_->ex, std::move(work), asio::bind_cancellation_slot(c->signal.slot(), [c](const std::exception_ptr& failure) { c->on_end(failure); }));
 }
 
-void task_scope::cancel() { impl::cancel(impl_); }
+void task_scope::cancel()
+{
+    impl::cancel(impl_);
+}
 
-std::size_t task_scope::size() const noexcept { return impl_->alive; }
+std::size_t task_scope::size() const noexcept
+{
+    return impl_->alive;
+}
 
 // One waiting join in the list of its scope.
 struct task_scope::impl::join_place {
@@ -138,6 +143,9 @@ awaitable<void> task_scope::join_body(std::shared_ptr<impl> self)
     if (cancelled) throw boost::system::system_error(asio::error::operation_aborted);
 }
 
-awaitable<void> task_scope::join() { return isolated(join_body(impl_)); }
+awaitable<void> task_scope::join()
+{
+    return isolated(join_body(impl_));
+}
 
 }  // namespace reagent::inline v0

@@ -118,9 +118,9 @@ std::string format_iso8601(system_time t)
     const chrono::year_month_day date{day};
     const chrono::hh_mm_ss<chrono::milliseconds> time{ms - day};
     char text[40];
-    const int n = std::snprintf(text, sizeof text, "%04d-%02u-%02uT%02d:%02d:%02d.%03dZ", static_cast<int>(date.year()),
-        static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), static_cast<int>(time.hours().count()),
-        static_cast<int>(time.minutes().count()), static_cast<int>(time.seconds().count()), static_cast<int>(time.subseconds().count()));
+    const int n = std::snprintf(text, sizeof text, "%04d-%02u-%02uT%02d:%02d:%02d.%03dZ", static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
+                                static_cast<unsigned>(date.day()), static_cast<int>(time.hours().count()), static_cast<int>(time.minutes().count()),
+                                static_cast<int>(time.seconds().count()), static_cast<int>(time.subseconds().count()));
     return std::string(text, static_cast<std::size_t>(n));
 }
 
@@ -204,8 +204,8 @@ std::optional<chrono::nanoseconds> parse_go_duration(std::string_view text)
         long double nanos;
     };
     // Longer names first where one begins another.
-    constexpr std::array<unit, 8> units = {unit{"ns", 1}, unit{"us", 1e3L}, unit{"\xC2\xB5s", 1e3L}, unit{"\xCE\xBCs", 1e3L}, unit{"ms", 1e6L},
-        unit{"s", 1e9L}, unit{"m", 60e9L}, unit{"h", 3600e9L}};
+    constexpr std::array<unit, 8> units = {unit{"ns", 1},    unit{"us", 1e3L}, unit{"\xC2\xB5s", 1e3L}, unit{"\xCE\xBCs", 1e3L},
+                                           unit{"ms", 1e6L}, unit{"s", 1e9L},  unit{"m", 60e9L},        unit{"h", 3600e9L}};
     long double total = 0;
     while (!text.empty()) {
         long double value = 0, weight = 1;

@@ -12,7 +12,10 @@
 namespace reagent::inline v0 {
 namespace {
 
-bool slash(char c) noexcept { return c == '/' || c == '\\'; }
+bool slash(char c) noexcept
+{
+    return c == '/' || c == '\\';
+}
 
 // The percent-encode sets of the standard, beyond controls and what is above ASCII.
 constexpr std::string_view path_set = " \"#<>?^`{}";
@@ -83,7 +86,10 @@ std::string normal_path(std::string_view raw)
     return out;
 }
 
-std::uint16_t default_of(std::string_view scheme) noexcept { return scheme == "https" ? 443 : 80; }
+std::uint16_t default_of(std::string_view scheme) noexcept
+{
+    return scheme == "https" ? 443 : 80;
+}
 
 // Digits only, at most 65535; nothing at all is the default.
 bool parse_port(std::string_view text, std::uint16_t& port) noexcept
@@ -178,7 +184,10 @@ url url::parse_or_throw(std::string_view text, std::string_view what)
     throw validation_error(std::string(what) + " is not an http or https URL: \"" + untrusted_text(presentable(text), 200) + "\"");
 }
 
-bool url::default_port() const noexcept { return port_ == default_of(scheme_); }
+bool url::default_port() const noexcept
+{
+    return port_ == default_of(scheme_);
+}
 
 std::string url::authority() const
 {
@@ -187,8 +196,14 @@ std::string url::authority() const
     return out;
 }
 
-std::string url::origin() const { return scheme_ + "://" + authority(); }
-std::string url::text() const { return origin() + target_; }
+std::string url::origin() const
+{
+    return scheme_ + "://" + authority();
+}
+std::string url::text() const
+{
+    return origin() + target_;
+}
 
 std::string url::redacted() const
 {

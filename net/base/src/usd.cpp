@@ -11,7 +11,10 @@ namespace {
 
 constexpr std::int64_t nanos_per_dollar = 1'000'000'000;
 constexpr std::int64_t largest_exponent = 1'000'000'000;  // beyond it only the sign matters
-std::int64_t saturated(bool negative) noexcept { return negative ? INT64_MIN : INT64_MAX; }
+std::int64_t saturated(bool negative) noexcept
+{
+    return negative ? INT64_MIN : INT64_MAX;
+}
 
 }  // namespace
 

@@ -27,9 +27,9 @@ awaitable<deadline_end> drive_until(awaitable<void> work, clock_ptr clock, stead
     });
     deadline_timer->arm(when);
     asio::co_spawn(ex, std::move(work), asio::bind_cancellation_slot(signal->slot(), [&ended, &ended_cv, signal](const std::exception_ptr&) {
-        ended = true;
-        ended_cv.cancel();
-    }));
+                       ended = true;
+                       ended_cv.cancel();
+                   }));
     while (!ended) {
         const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
         if (end != deadline_end::cancelled && state.cancelled() != asio::cancellation_type::none) {

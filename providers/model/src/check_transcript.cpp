@@ -33,7 +33,8 @@ std::vector<std::string> check_transcript(std::span<const message_ptr> messages)
         const std::string where = "messages[" + std::to_string(i) + "]: ";
         if (m.who == role::tool) {
             const auto found = std::find_if(round.calls.begin(), round.calls.end(), [&](const auto& c) { return c.first == m.tool_call_id; });
-            if (found == round.calls.end()) faults.push_back(where + "result for " + (m.tool_call_id.empty() ? "no id" : m.tool_call_id) + " answers no call of this round");
+            if (found == round.calls.end())
+                faults.push_back(where + "result for " + (m.tool_call_id.empty() ? "no id" : m.tool_call_id) + " answers no call of this round");
             else ++found->second;
             continue;
         }

@@ -18,8 +18,8 @@ bool letter(char c) noexcept
 std::size_t find(std::string_view text, std::string_view word, std::size_t from = 0) noexcept
 {
     if (from > text.size()) return std::string_view::npos;
-    const auto at = std::search(text.begin() + static_cast<std::ptrdiff_t>(from), text.end(), word.begin(), word.end(),
-                                [](char a, char b) { return to_lower(a) == b; });
+    const auto at =
+        std::search(text.begin() + static_cast<std::ptrdiff_t>(from), text.end(), word.begin(), word.end(), [](char a, char b) { return to_lower(a) == b; });
     return at == text.end() ? std::string_view::npos : static_cast<std::size_t>(at - text.begin());
 }
 
@@ -47,8 +47,8 @@ bool only_default(std::string_view text) noexcept
 
 bool says_temperature_unsupported(std::string_view message) noexcept
 {
-    constexpr std::array<std::string_view, 8> signs = {"deprecat", "unsupported", "not support", "does not support", "no longer support",
-                                                       "must be omitted", "isn't supported", "is not allowed"};
+    constexpr std::array<std::string_view, 8> signs = {"deprecat",          "unsupported",     "not support",     "does not support",
+                                                       "no longer support", "must be omitted", "isn't supported", "is not allowed"};
     if (find(message, "temperature") == std::string_view::npos) return false;
     return only_default(message) || std::any_of(signs.begin(), signs.end(), [&](std::string_view s) { return find(message, s) != std::string_view::npos; });
 }

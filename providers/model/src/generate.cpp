@@ -108,7 +108,8 @@ time_limit time_limit_from_json(const json& value, std::string_view component, s
         return time_limit(std::chrono::nanoseconds(std::llround(*ms * 1e6)));
     }
     if (!strict) return time_limit(std::chrono::seconds(600));
-    throw validation_error("[" + std::string(component) + "] " + std::string(knob) + " must be a positive number of milliseconds, 0 for none; got " + shown(value));
+    throw validation_error("[" + std::string(component) + "] " + std::string(knob) + " must be a positive number of milliseconds, 0 for none; got " +
+                           shown(value));
 }
 
 generate_options generate_options::from_json(const json& j, std::string_view component)
@@ -170,10 +171,11 @@ json generate_result::to_json() const
     if (!request_id.empty()) out.set("requestId", request_id);
     if (rate_limit) out.set("rateLimit", rate_limit->to_json());
     if (timings.total.count() != 0)
-        out.set("timings", json::object()
-                               .set("connectMs", in_milliseconds(timings.connect))
-                               .set("ttfbMs", in_milliseconds(timings.first_byte))
-                               .set("totalMs", in_milliseconds(timings.total)));
+        out.set("timings",
+                json::object()
+                    .set("connectMs", in_milliseconds(timings.connect))
+                    .set("ttfbMs", in_milliseconds(timings.first_byte))
+                    .set("totalMs", in_milliseconds(timings.total)));
     if (attempts > 1) out.set("attempts", attempts);
     return out;
 }

@@ -81,7 +81,8 @@ milliseconds wait_between(system_time from, system_time to) noexcept
 }
 
 /// One window; true when any of its headers was there.
-bool read_window(rate_limit_window& w, const header_lookup& headers, std::string_view limit, std::string_view remaining, std::string_view reset, system_time now)
+bool read_window(rate_limit_window& w, const header_lookup& headers, std::string_view limit, std::string_view remaining, std::string_view reset,
+                 system_time now)
 {
     rate_limit_window read;
     read.limit = count(headers(limit));
@@ -154,8 +155,10 @@ std::optional<rate_limit_info> rate_limit_from(const header_lookup& headers, sys
     rate_limit_info out;
     bool any = read_window(out.requests, headers, "x-ratelimit-limit-requests", "x-ratelimit-remaining-requests", "x-ratelimit-reset-requests", now);
     any |= read_window(out.tokens, headers, "x-ratelimit-limit-tokens", "x-ratelimit-remaining-tokens", "x-ratelimit-reset-tokens", now);
-    any |= read_window(out.requests, headers, "anthropic-ratelimit-requests-limit", "anthropic-ratelimit-requests-remaining", "anthropic-ratelimit-requests-reset", now);
-    any |= read_window(out.tokens, headers, "anthropic-ratelimit-tokens-limit", "anthropic-ratelimit-tokens-remaining", "anthropic-ratelimit-tokens-reset", now);
+    any |= read_window(out.requests, headers, "anthropic-ratelimit-requests-limit", "anthropic-ratelimit-requests-remaining",
+                       "anthropic-ratelimit-requests-reset", now);
+    any |=
+        read_window(out.tokens, headers, "anthropic-ratelimit-tokens-limit", "anthropic-ratelimit-tokens-remaining", "anthropic-ratelimit-tokens-reset", now);
     any |= read_window(out.input_tokens, headers, "anthropic-ratelimit-input-tokens-limit", "anthropic-ratelimit-input-tokens-remaining",
                        "anthropic-ratelimit-input-tokens-reset", now);
     any |= read_window(out.output_tokens, headers, "anthropic-ratelimit-output-tokens-limit", "anthropic-ratelimit-output-tokens-remaining",
@@ -191,7 +194,8 @@ provider_error make_http_error(std::string_view component, int status, const hea
     if (advice == "true") retryable = true;
     if (advice == "false") retryable = false;
     const std::string text = untrusted_text(hide_secret(said.message, hidden));
-    provider_error out(status == 429 ? errc::rate_limited : errc::provider_failed, prefixed(component, text.empty() ? "HTTP " + std::to_string(status) : text), retryable);
+    provider_error out(status == 429 ? errc::rate_limited : errc::provider_failed, prefixed(component, text.empty() ? "HTTP " + std::to_string(status) : text),
+                       retryable);
     out.status = status;
     return out;
 }

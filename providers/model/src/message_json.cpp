@@ -211,8 +211,7 @@ message_ptr message::from_json(const json& j, std::string_view where)
     } else if (content.is_array()) {
         m->content_parts = true;
         std::size_t i = 0;
-        for (const json& p : content.as_array())
-            m->parts.push_back(part_from_json(p, std::string(where) + ".content[" + std::to_string(i++) + "]"));
+        for (const json& p : content.as_array()) m->parts.push_back(part_from_json(p, std::string(where) + ".content[" + std::to_string(i++) + "]"));
     } else {
         bad(where, std::string("`content` must be a string, null or an array, not ") + std::string(content.type_name()));
     }
@@ -222,8 +221,7 @@ message_ptr message::from_json(const json& j, std::string_view where)
             if (value.is_null()) continue;
             if (!value.is_array()) bad(where, "`tool_calls` must be an array");
             std::size_t i = 0;
-            for (const json& c : value.as_array())
-                m->parts.emplace_back(call_from_json(c, std::string(where) + ".tool_calls[" + std::to_string(i++) + "]"));
+            for (const json& c : value.as_array()) m->parts.emplace_back(call_from_json(c, std::string(where) + ".tool_calls[" + std::to_string(i++) + "]"));
         } else if (key == "tool_call_id" && m->who == role::tool) {
             if (!value.is_string()) bad(where, "`tool_call_id` must be a string");
             m->tool_call_id = value.as_string();

@@ -115,9 +115,13 @@ std::optional<usage> read_usage(const V& value)
         else if (key == "completion_tokens") completion = token_count(v);
         else if (key == "prompt_tokens_details") {
             details = v.is_object();
-            v.members([&](std::string_view k, const V& n) { if (k == "cached_tokens") cached = token_count(n); });
+            v.members([&](std::string_view k, const V& n) {
+                if (k == "cached_tokens") cached = token_count(n);
+            });
         } else if (key == "completion_tokens_details") {
-            v.members([&](std::string_view k, const V& n) { if (k == "reasoning_tokens") reasoning = token_count(n); });
+            v.members([&](std::string_view k, const V& n) {
+                if (k == "reasoning_tokens") reasoning = token_count(n);
+            });
         }
     });
     if (!prompt && !completion && !details) return std::nullopt;
@@ -150,10 +154,7 @@ public:
     bool any_choice = false;
     V content, refusal, reasoning_content, reasoning, tool_calls, finish;
     /// Whether a text delta is all it says.
-    bool only_text() const noexcept
-    {
-        return content.is_string() && !refusal && !reasoning_content && !reasoning && !tool_calls && !finish && !used && !error;
-    }
+    bool only_text() const noexcept { return content.is_string() && !refusal && !reasoning_content && !reasoning && !tool_calls && !finish && !used && !error; }
 
 private:
     void take_choice(const V& c, std::int64_t position)
@@ -236,7 +237,8 @@ struct openai_codec::scratch {
         std::memcpy(buffer_.get(), text.data(), text.size());
         std::memset(buffer_.get() + text.size(), ' ', simdjson::SIMDJSON_PADDING);
         if (!parser_) parser_.emplace();
-        if (text.size() > parser_->capacity() && parser_->allocate(std::bit_ceil(std::max(text.size(), smallest)), max_depth) != simdjson::SUCCESS) return std::nullopt;
+        if (text.size() > parser_->capacity() && parser_->allocate(std::bit_ceil(std::max(text.size(), smallest)), max_depth) != simdjson::SUCCESS)
+            return std::nullopt;
         dom::element root;
         if (parser_->parse(buffer_.get(), text.size(), false).get(root) != simdjson::SUCCESS) return std::nullopt;
         return root;
@@ -434,8 +436,9 @@ decode_state openai_decoder::fail_stream(const json& error)
 {
     const service_error said = service_error::read(error);
     const std::string text = quoted(said.message, 300);
-    provider_error e = make_error(said.status == 429 ? errc::rate_limited : errc::provider_failed, text.empty() ? "the stream carries an error without a message" : text,
-                                  "stream-error", retryable_status(said.status) && !said.quota);
+    provider_error e =
+        make_error(said.status == 429 ? errc::rate_limited : errc::provider_failed, text.empty() ? "the stream carries an error without a message" : text,
+                   "stream-error", retryable_status(said.status) && !said.quota);
     e.status = said.status;
     if (codec_->options().expose_error_body) e.body = error.dump();
     return fail(std::move(e), true);
@@ -444,7 +447,8 @@ decode_state openai_decoder::fail_stream(const json& error)
 decode_state openai_decoder::no_choices(std::string_view body)
 {
     const bool expose = codec_->options().expose_error_body;
-    provider_error e = make_error(errc::provider_failed, expose ? "response has no choices: " + quoted(body, 300) : "response has no choices", "no-choices", false);
+    provider_error e =
+        make_error(errc::provider_failed, expose ? "response has no choices: " + quoted(body, 300) : "response has no choices", "no-choices", false);
     if (expose) e.body = repair_utf8(body);
     return fail(std::move(e), false);
 }

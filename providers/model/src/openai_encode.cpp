@@ -12,7 +12,6 @@ namespace reagent::inline v0 {
 
 namespace {
 
-
 bool is_deepseek(std::string_view host) noexcept
 {
     constexpr std::string_view domain = "deepseek.com";
@@ -153,7 +152,10 @@ void append_message(const void* opaque, const message& m, std::string& out)
 {
     const auto& codec = *static_cast<const openai_codec*>(opaque);
     out += R"({"role":)";
-    append_json_string(out, m.who == role::system ? std::string_view(codec.options().system_role) : m.who == role::other ? std::string_view(m.role_name) : to_string(m.who));
+    append_json_string(out,
+                       m.who == role::system      ? std::string_view(codec.options().system_role)
+                           : m.who == role::other ? std::string_view(m.role_name)
+                                                  : to_string(m.who));
     out += R"(,"content":)";
     append_content(out, m);
     if (m.who == role::assistant) {
@@ -210,9 +212,12 @@ void append_headers(std::string& lines, const openai_codec_options& o)
 {
     for (const auto& [name, value] : o.headers) {
         const std::string lower = to_lower(name);
-        if (lower == "content-type" || (lower == "authorization" && !o.key.empty())) throw validation_error(prefixed(openai_component, "the header " + name + " is set by the provider"));
-        const bool token = !name.empty() && name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$%&'*+-.^_`|~") == std::string::npos;
-        if (!token || !fits_a_header(value)) throw validation_error(prefixed(openai_component, "the header " + untrusted_text(name, 40) + " must be a name and one line of text"));
+        if (lower == "content-type" || (lower == "authorization" && !o.key.empty()))
+            throw validation_error(prefixed(openai_component, "the header " + name + " is set by the provider"));
+        const bool token =
+            !name.empty() && name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$%&'*+-.^_`|~") == std::string::npos;
+        if (!token || !fits_a_header(value))
+            throw validation_error(prefixed(openai_component, "the header " + untrusted_text(name, 40) + " must be a name and one line of text"));
         lines.append(name).append(": ").append(value).append("\r\n");
     }
 }
@@ -220,12 +225,14 @@ void append_headers(std::string& lines, const openai_codec_options& o)
 /// `,"top_p":0.5`: what we set ourselves, and what would multiply the answer past its bound, is refused.
 std::string encoded_members(const json& members)
 {
-    static constexpr std::array<std::string_view, 11> ours = {"model", "messages", "temperature", "max_tokens", "max_completion_tokens", "tools", "tool_choice", "thinking", "stream", "stream_options", "n"};
+    static constexpr std::array<std::string_view, 11> ours = {
+        "model", "messages", "temperature", "max_tokens", "max_completion_tokens", "tools", "tool_choice", "thinking", "stream", "stream_options", "n"};
     std::string out;
     if (members.is_null()) return out;
     if (!members.is_object()) throw validation_error(prefixed(openai_component, "body members must be an object"));
     for (const auto& [name, value] : members.as_object()) {
-        if (std::find(ours.begin(), ours.end(), name) != ours.end()) throw validation_error(prefixed(openai_component, "the body member " + name + " is set by the provider"));
+        if (std::find(ours.begin(), ours.end(), name) != ours.end())
+            throw validation_error(prefixed(openai_component, "the body member " + name + " is set by the provider"));
         out += ',';
         append_json_string(out, name);
         out += ':';
@@ -244,8 +251,7 @@ std::string encoded_members(const json& members)
 openai_codec_options::openai_codec_options() : base_url(url::parse_or_throw("https://api.openai.com/v1", "baseUrl")) {}
 
 openai_codec::openai_codec(openai_codec_options options)
-    : options_(std::move(options)), endpoint_(options_.base_url.joined("/chat/completions")), deepseek_(is_deepseek(endpoint_.host())),
-      scratch_(make_scratch())
+    : options_(std::move(options)), endpoint_(options_.base_url.joined("/chat/completions")), deepseek_(is_deepseek(endpoint_.host())), scratch_(make_scratch())
 {
     header_lines_ = "Content-Type: application/json\r\n";
     if (!options_.key.empty()) {

@@ -56,7 +56,8 @@ std::optional<rates> rates::from_json(const json& j, std::string_view where)
         if (v.is_null() && absent) return *absent;
         const auto d = v.get_double();
         if (!d || !std::isfinite(*d * 1e6) || *d < 0)
-            throw validation_error(std::string(where) + "." + std::string(key) + " must be a number that is finite and not negative; got " + untrusted_text(v.dump(), 40));
+            throw validation_error(std::string(where) + "." + std::string(key) + " must be a number that is finite and not negative; got " +
+                                   untrusted_text(v.dump(), 40));
         return *d;
     };
     if (!j.is_object()) throw validation_error(std::string(where) + " must be an object with `in` and `out`");
@@ -84,8 +85,9 @@ priced_usage price_usage(const std::optional<usage>& used, const std::optional<u
                     cost_at(*used, caller->input, caller->output, caller->input * caller->cache_read_mult, caller->input * caller->cache_write_mult));
     if (const model_info* known = find_model(model)) {
         const price_tier& t = known->tier(used->total_input());
-        return with(rate_source::table, cost_at(*used, static_cast<long double>(t.input), static_cast<long double>(t.output),
-                                                static_cast<long double>(t.cached_input), static_cast<long double>(t.input)));
+        return with(rate_source::table,
+                    cost_at(*used, static_cast<long double>(t.input), static_cast<long double>(t.output), static_cast<long double>(t.cached_input),
+                            static_cast<long double>(t.input)));
     }
     if (contains_ignoring_case(model, "haiku"))
         return with(rate_source::tier, cost_at(*used, haiku_input, haiku_output, haiku_input * 0.1L, haiku_input * 1.25L));

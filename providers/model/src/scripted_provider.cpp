@@ -109,9 +109,7 @@ scripted_provider& scripted_provider::add(scripted_round round)
 
 model_call_ptr scripted_provider::start(generate_request request)
 {
-    const auto fits = [&](const std::shared_ptr<scripted_round>& r) {
-        return (r->times_ == 0 || r->used_ < r->times_) && (!r->match_ || r->match_(request));
-    };
+    const auto fits = [&](const std::shared_ptr<scripted_round>& r) { return (r->times_ == 0 || r->used_ < r->times_) && (!r->match_ || r->match_(request)); };
     const auto found = std::find_if(rounds_.begin(), rounds_.end(), fits);
     request.gate = nullptr;
     request.prefix = nullptr;

@@ -67,8 +67,8 @@ private:
         std::optional<std::int64_t> index;
         std::string wire_id, id, name, arguments;
         json_end_finder end;
-        std::size_t emitted = 0;   ///< bytes of `arguments` already sent as events
-        bool open_event = false;   ///< tool_start is out
+        std::size_t emitted = 0;                   ///< bytes of `arguments` already sent as events
+        bool open_event = false;                   ///< tool_start is out
         bool has_text = false, has_value = false;  ///< how the arguments came
     };
     slot* find(const tool_fragment& f);

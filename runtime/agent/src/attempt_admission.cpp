@@ -19,8 +19,7 @@ class held_attempt final : public permit::state {
 public:
     held_attempt(reservation held, std::shared_ptr<attempt_ledger> ledger, std::optional<reagent::rates> prices, std::string model, std::uint64_t input_bound)
         : held_(std::move(held)), ledger_(std::move(ledger)), prices_(std::move(prices)), model_(std::move(model)), input_bound_(input_bound)
-    {
-    }
+    {}
 
     void settle(const attempt_outcome& outcome) noexcept override
     {
@@ -89,8 +88,7 @@ std::string shown(std::string_view model)
 
 run_admission::run_admission(run_gate& gate, std::optional<reagent::rates> prices, std::string model, std::function<bool()> stopped)
     : gate_(gate), prices_(std::move(prices)), model_(std::move(model)), stopped_(std::move(stopped))
-{
-}
+{}
 
 budget_amount run_admission::worst_case(const attempt_info& attempt, const std::string& model) const
 {

@@ -29,15 +29,13 @@ void note_failure(const std::exception_ptr& failure, attempt_outcome& outcome, s
         outcome.status = e.status;
         outcome.complete = e.status >= 400 && outcome.received_bytes == 0;
         if (e.partial && partial.empty()) partial = e.partial->text;
-    } catch (...) {
-    }
+    } catch (...) {}
 }
 
 bool same_schemas(const std::vector<tool_schema>& a, const std::vector<tool>& b)
 {
-    return std::ranges::equal(a, b, [](const tool_schema& s, const tool& t) {
-        return s.name == t.name() && s.description == t.description() && s.parameters == t.parameters();
-    });
+    return std::ranges::equal(
+        a, b, [](const tool_schema& s, const tool& t) { return s.name == t.name() && s.description == t.description() && s.parameters == t.parameters(); });
 }
 
 tool_list schemas_of(const std::vector<tool>& tools)
@@ -231,8 +229,7 @@ awaitable<generate_result> run_driver::call_model()
         std::rethrow_exception(failure);
     } catch (const halt_error&) {
         ours = true;
-    } catch (...) {
-    }
+    } catch (...) {}
     const bool late = deadline_ != steady_time::max() && code_of(failure) == errc::deadline && clock_->now() >= deadline_;
     if (ours || late || !begun) std::rethrow_exception(failure);
     machine_.end_failed(message_of(failure), {});

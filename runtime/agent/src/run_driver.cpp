@@ -55,11 +55,20 @@ transcript opening(const run_state& state)
 }  // namespace
 
 run_driver::run_driver(run_state& state)
-    : state_(state), core_(*state.core), options_(core_.options), hooks_(options_.hooks), clock_(options_.time), began_(clock_->now()),
+    : state_(state),
+      core_(*state.core),
+      options_(core_.options),
+      hooks_(options_.hooks),
+      clock_(options_.time),
+      began_(clock_->now()),
       machine_(options_.limits, opening(state)),
       gate_(options_.policy, run_budget(core_, state.request, state.run_id), gate_settings(state)),
-      admission_(gate_, options_.prices, std::string(core_.model->model()), [this] { return state_.stop_requested(); }), call_options_(merged(options_.generate, state.request.options())),
-      tools_(first_tools(core_, state.request)), thunk_(state.request.thunk() ? state.request.thunk() : state.request.tools() ? tool_thunk() : options_.thunk),
+      admission_(gate_, options_.prices, std::string(core_.model->model()), [this] { return state_.stop_requested(); }),
+      call_options_(merged(options_.generate, state.request.options())),
+      tools_(first_tools(core_, state.request)),
+      thunk_(state.request.thunk()       ? state.request.thunk()
+                 : state.request.tools() ? tool_thunk()
+                                         : options_.thunk),
       system_prepended_(!system_of(state).empty())
 {
     check_budget(core_, gate_.money(), call_options_);
@@ -134,7 +143,8 @@ awaitable<void> run_driver::leave()
         data.set("stopReason", machine_.stop_reason()).set("droppedToolCalls", end.done["droppedToolCalls"]);
         data.set("outputTokens", machine_.last_usage().output);
         emit(event_kind::truncated, {}, std::move(data));
-        if (!core_.warned_truncation.exchange(true)) options_.log(log_level::warn, "[Loop] an answer was cut at its output limit (max_tokens); its tool calls were not run");
+        if (!core_.warned_truncation.exchange(true))
+            options_.log(log_level::warn, "[Loop] an answer was cut at its output limit (max_tokens); its tool calls were not run");
     }
     if (end.final_text) {
         emit(event_kind::final_text, machine_.text());
@@ -167,8 +177,7 @@ void run_driver::settle_failure(const std::exception_ptr& failure)
     } catch (const halt_error& e) {
         machine_.end_halted(e.rule(), e.message());
         return;
-    } catch (...) {
-    }
+    } catch (...) {}
     // A run that had already ended keeps its end: what broke afterwards was its farewell.
     if (machine_.ended()) return;
     const error_code code = code_of(failure);

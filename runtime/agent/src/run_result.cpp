@@ -68,11 +68,8 @@ json run_metrics::to_json() const
     json tools = json::object();
     for (const auto& [name, count] : by_tool) tools.set(name, count);
     const auto spawn = by_tool.find("spawn");
-    const json tokens = json::object()
-                            .set("input", input_tokens)
-                            .set("output", output_tokens)
-                            .set("cacheCreation", cache_creation_tokens)
-                            .set("cacheRead", cache_read_tokens);
+    const json tokens =
+        json::object().set("input", input_tokens).set("output", output_tokens).set("cacheCreation", cache_creation_tokens).set("cacheRead", cache_read_tokens);
     const json context = json::object().set("compactions", compactions).set("summaries", 0).set("tokensTrimmed", tokens_trimmed);
     return json::object()
         .set("turns", turns)

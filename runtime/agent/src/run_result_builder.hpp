@@ -9,7 +9,8 @@ namespace reagent::inline v0 {
 
 class run_result_builder {
 public:
-    static void fill(run_result& out, const turn_machine& machine, const run_metrics& metrics, const std::optional<std::string>& partial, const std::string& run_id);
+    static void fill(run_result& out, const turn_machine& machine, const run_metrics& metrics, const std::optional<std::string>& partial,
+                     const std::string& run_id);
 };
 
 }  // namespace reagent::inline v0

@@ -30,8 +30,14 @@ private:
 };
 
 run_state::run_state(std::shared_ptr<const agent_core> c, any_io_executor ex, run_request r, std::shared_ptr<chat_state> ch)
-    : core(std::move(c)), executor(std::move(ex)), request(std::move(r)), run_id(request.id()), chat(std::move(ch)),
-      reader_cv_(std::make_shared<waiter>(executor, [this] { interrupt(); }, [this] { return interrupted_ && !finished(); })), driver_cv_(std::make_shared<waiter>(executor))
+    : core(std::move(c)),
+      executor(std::move(ex)),
+      request(std::move(r)),
+      run_id(request.id()),
+      chat(std::move(ch)),
+      reader_cv_(std::make_shared<waiter>(
+          executor, [this] { interrupt(); }, [this] { return interrupted_ && !finished(); })),
+      driver_cv_(std::make_shared<waiter>(executor))
 {
     if (run_id.empty()) run_id = core->options.policy.run_id();
     if (!run_id.empty()) return;

@@ -21,7 +21,8 @@ class chat_state;
 /// lives; the queue between the two is one batch.
 class run_state : public std::enable_shared_from_this<run_state> {
 public:
-    static std::shared_ptr<run_state> make(std::shared_ptr<const agent_core> core, any_io_executor ex, run_request request, std::shared_ptr<chat_state> chat = {});
+    static std::shared_ptr<run_state> make(std::shared_ptr<const agent_core> core, any_io_executor ex, run_request request,
+                                           std::shared_ptr<chat_state> chat = {});
     ~run_state();
 
     /// Nobody will read: events are not made and the driver never waits for a reader.

@@ -231,11 +231,26 @@ tool& tool::doc(std::string_view field, std::string text) &
     return *this;
 }
 
-tool& tool::effect(reagent::effect e) & { return edit().effect = e, *this; }
-tool& tool::trust(reagent::trust t) & { return edit().trust = t, *this; }
-tool& tool::pinned(bool p) & { return edit().pinned = p, *this; }
-tool& tool::serial(bool s) & { return edit().serial = s, *this; }
-tool& tool::output_limit(std::size_t n) & { return edit().output_limit = n, *this; }
+tool& tool::effect(reagent::effect e) &
+{
+    return edit().effect = e, *this;
+}
+tool& tool::trust(reagent::trust t) &
+{
+    return edit().trust = t, *this;
+}
+tool& tool::pinned(bool p) &
+{
+    return edit().pinned = p, *this;
+}
+tool& tool::serial(bool s) &
+{
+    return edit().serial = s, *this;
+}
+tool& tool::output_limit(std::size_t n) &
+{
+    return edit().output_limit = n, *this;
+}
 
 namespace {
 const tool::impl& of(const std::shared_ptr<tool::impl>& impl)
@@ -245,14 +260,38 @@ const tool::impl& of(const std::shared_ptr<tool::impl>& impl)
 }
 }  // namespace
 
-const std::string& tool::name() const noexcept { return of(impl_).name; }
-const std::string& tool::description() const noexcept { return of(impl_).description; }
-const json& tool::parameters() const noexcept { return of(impl_).parameters; }
-reagent::effect tool::effect() const noexcept { return of(impl_).effect; }
-reagent::trust tool::trust() const noexcept { return of(impl_).trust; }
-bool tool::pinned() const noexcept { return impl_ && impl_->pinned; }
-bool tool::serial() const noexcept { return impl_ && impl_->serial; }
-tool_schema tool::schema() const { return tool_schema(name(), description(), parameters()); }
+const std::string& tool::name() const noexcept
+{
+    return of(impl_).name;
+}
+const std::string& tool::description() const noexcept
+{
+    return of(impl_).description;
+}
+const json& tool::parameters() const noexcept
+{
+    return of(impl_).parameters;
+}
+reagent::effect tool::effect() const noexcept
+{
+    return of(impl_).effect;
+}
+reagent::trust tool::trust() const noexcept
+{
+    return of(impl_).trust;
+}
+bool tool::pinned() const noexcept
+{
+    return impl_ && impl_->pinned;
+}
+bool tool::serial() const noexcept
+{
+    return impl_ && impl_->serial;
+}
+tool_schema tool::schema() const
+{
+    return tool_schema(name(), description(), parameters());
+}
 
 awaitable<tool_result> tool::invoke(json args, tool_context& context) const
 {

@@ -10,7 +10,7 @@ struct tool::impl {
     std::string name, description;
     json parameters;
     tool_function run;
-    args_check check;                     ///< null: nothing beyond "an object"
+    args_check check;                        ///< null: nothing beyond "an object"
     std::vector<std::string> optional_args;  ///< whose null means absent
     reagent::effect effect = reagent::effect::unset;
     reagent::trust trust = reagent::trust::unset;

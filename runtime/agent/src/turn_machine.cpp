@@ -155,7 +155,8 @@ bool turn_machine::answer_malformed()
     for (std::size_t i = 0; i < batch_.size(); ++i) {
         const batch_call& b = batch_[i];
         if (b.malformed && culprit == nullptr) culprit = &b.call;
-        push_answer(i, b.malformed ? "[Loop] Tool error: " + b.call.name + ": arguments are not JSON at byte " + std::to_string(b.offset) : std::string(not_run));
+        push_answer(i,
+                    b.malformed ? "[Loop] Tool error: " + b.call.name + ": arguments are not JSON at byte " + std::to_string(b.offset) : std::string(not_run));
     }
     return culprit == nullptr || count_failure(*culprit);
 }

@@ -12,7 +12,8 @@ namespace reagent::inline v0::agent_detail {
 
 class waiter::wake_up {
 public:
-    wake_up(std::weak_ptr<waiter> owner, any_io_executor ex, handler h, error_code ec) : owner_(std::move(owner)), ex_(std::move(ex)), h_(std::move(h)), ec_(ec) {}
+    wake_up(std::weak_ptr<waiter> owner, any_io_executor ex, handler h, error_code ec) : owner_(std::move(owner)), ex_(std::move(ex)), h_(std::move(h)), ec_(ec)
+    {}
     void operator()()
     {
         const std::shared_ptr<waiter> owner = owner_.lock();
@@ -58,14 +59,14 @@ void waiter::start(Handler h, bool forwarding)
 
 awaitable<void> waiter::wait()
 {
-    return asio::async_initiate<const asio::use_awaitable_t<>&, void(error_code)>(
-        [](auto h, waiter* self) { self->start(std::move(h), false); }, asio::use_awaitable, this);
+    return asio::async_initiate<const asio::use_awaitable_t<>&, void(error_code)>([](auto h, waiter* self) { self->start(std::move(h), false); },
+                                                                                  asio::use_awaitable, this);
 }
 
 awaitable<void> waiter::wait_forwarding()
 {
-    return asio::async_initiate<const asio::use_awaitable_t<>&, void(error_code)>(
-        [](auto h, waiter* self) { self->start(std::move(h), true); }, asio::use_awaitable, this);
+    return asio::async_initiate<const asio::use_awaitable_t<>&, void(error_code)>([](auto h, waiter* self) { self->start(std::move(h), true); },
+                                                                                  asio::use_awaitable, this);
 }
 
 void waiter::complete(error_code ec)

@@ -15,8 +15,7 @@ public:
     /// `forward` is what a cancellation of `wait_forwarding` calls; while `hold` answers true a wake-up is put back instead of delivered.
     waiter(any_io_executor ex, std::function<void()> forward, std::function<bool()> hold)
         : context_watcher(ex), ex_(std::move(ex)), forward_(std::move(forward)), hold_(std::move(hold))
-    {
-    }
+    {}
     waiter(const waiter&) = delete;
     waiter& operator=(const waiter&) = delete;
 

@@ -39,29 +39,89 @@ void release(void* p) noexcept
 
 }  // namespace
 
-void* operator new(std::size_t size) { return or_throw(counted(size)); }
-void* operator new[](std::size_t size) { return or_throw(counted(size)); }
-void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return counted(size); }
-void* operator new[](std::size_t size, const std::nothrow_t&) noexcept { return counted(size); }
-void* operator new(std::size_t size, std::align_val_t align) { return or_throw(counted(size, align)); }
-void* operator new[](std::size_t size, std::align_val_t align) { return or_throw(counted(size, align)); }
-void operator delete(void* p) noexcept { release(p); }
-void operator delete[](void* p) noexcept { release(p); }
-void operator delete(void* p, std::size_t) noexcept { release(p); }
-void operator delete[](void* p, std::size_t) noexcept { release(p); }
-void operator delete(void* p, const std::nothrow_t&) noexcept { release(p); }
-void operator delete[](void* p, const std::nothrow_t&) noexcept { release(p); }
-void operator delete(void* p, std::align_val_t) noexcept { release(p); }
-void operator delete[](void* p, std::align_val_t) noexcept { release(p); }
-void operator delete(void* p, std::size_t, std::align_val_t) noexcept { release(p); }
-void operator delete[](void* p, std::size_t, std::align_val_t) noexcept { release(p); }
+void* operator new(std::size_t size)
+{
+    return or_throw(counted(size));
+}
+void* operator new[](std::size_t size)
+{
+    return or_throw(counted(size));
+}
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept
+{
+    return counted(size);
+}
+void* operator new[](std::size_t size, const std::nothrow_t&) noexcept
+{
+    return counted(size);
+}
+void* operator new(std::size_t size, std::align_val_t align)
+{
+    return or_throw(counted(size, align));
+}
+void* operator new[](std::size_t size, std::align_val_t align)
+{
+    return or_throw(counted(size, align));
+}
+void operator delete(void* p) noexcept
+{
+    release(p);
+}
+void operator delete[](void* p) noexcept
+{
+    release(p);
+}
+void operator delete(void* p, std::size_t) noexcept
+{
+    release(p);
+}
+void operator delete[](void* p, std::size_t) noexcept
+{
+    release(p);
+}
+void operator delete(void* p, const std::nothrow_t&) noexcept
+{
+    release(p);
+}
+void operator delete[](void* p, const std::nothrow_t&) noexcept
+{
+    release(p);
+}
+void operator delete(void* p, std::align_val_t) noexcept
+{
+    release(p);
+}
+void operator delete[](void* p, std::align_val_t) noexcept
+{
+    release(p);
+}
+void operator delete(void* p, std::size_t, std::align_val_t) noexcept
+{
+    release(p);
+}
+void operator delete[](void* p, std::size_t, std::align_val_t) noexcept
+{
+    release(p);
+}
 
 namespace reagent::inline v0::testing {
 
-allocation_counter::allocation_counter() noexcept { reset(); }
-std::uint64_t allocation_counter::allocations() const noexcept { return mine.allocations - allocations_; }
-std::uint64_t allocation_counter::frees() const noexcept { return mine.frees - frees_; }
-std::uint64_t allocation_counter::bytes() const noexcept { return mine.bytes - bytes_; }
+allocation_counter::allocation_counter() noexcept
+{
+    reset();
+}
+std::uint64_t allocation_counter::allocations() const noexcept
+{
+    return mine.allocations - allocations_;
+}
+std::uint64_t allocation_counter::frees() const noexcept
+{
+    return mine.frees - frees_;
+}
+std::uint64_t allocation_counter::bytes() const noexcept
+{
+    return mine.bytes - bytes_;
+}
 
 void allocation_counter::reset() noexcept
 {

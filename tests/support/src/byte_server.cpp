@@ -76,8 +76,7 @@ std::optional<byte_request> take_request(std::string& bytes)
 struct connection {
     connection(tcp::socket s, std::size_t i, byte_script p)
         : socket(std::move(s)), changed_cv(socket.get_executor(), asio::steady_timer::time_point::max()), index(i), script(std::move(p))
-    {
-    }
+    {}
     tcp::socket socket;
     asio::steady_timer changed_cv;  // cancelled when bytes came, a gate opened, reading is allowed again, or the end was seen
     std::size_t index;
@@ -308,21 +307,21 @@ awaitable<void> byte_server::impl::play(std::shared_ptr<impl> self, std::shared_
         const byte_script::step& step = steps[i++];
         error_code ignored;
         switch (step.what) {
-            case action::request: on = co_await receive(self, c); break;
-            case action::send: on = co_await send(self, c, step.bytes); break;
-            case action::trickle: on = co_await trickle(self, c, step.bytes); break;
-            case action::forever: on = co_await send_forever(self, c, step.bytes); break;
-            case action::gate: on = co_await pass(self, c, step.bytes); break;
-            case action::half_close: c->socket.shutdown(tcp::socket::shutdown_send, ignored); break;
-            case action::reset: self->close(*c, true); break;
-            case action::close: self->close(*c, false); break;
-            case action::stall: on = false; break;
-            case action::stop_reading: c->reading = false; break;
-            case action::read_again:
-                c->reading = true;
-                c->changed_cv.cancel();
-                break;
-            case action::repeat: i = 0; break;
+        case action::request: on = co_await receive(self, c); break;
+        case action::send: on = co_await send(self, c, step.bytes); break;
+        case action::trickle: on = co_await trickle(self, c, step.bytes); break;
+        case action::forever: on = co_await send_forever(self, c, step.bytes); break;
+        case action::gate: on = co_await pass(self, c, step.bytes); break;
+        case action::half_close: c->socket.shutdown(tcp::socket::shutdown_send, ignored); break;
+        case action::reset: self->close(*c, true); break;
+        case action::close: self->close(*c, false); break;
+        case action::stall: on = false; break;
+        case action::stop_reading: c->reading = false; break;
+        case action::read_again:
+            c->reading = true;
+            c->changed_cv.cancel();
+            break;
+        case action::repeat: i = 0; break;
         }
     }
     while (!c->peer_ended && !c->over) co_await wait_change(c);
@@ -390,8 +389,14 @@ byte_server::~byte_server()
     }
 }
 
-std::uint16_t byte_server::port() const noexcept { return impl_->port; }
-std::string byte_server::origin() const { return "http://127.0.0.1:" + std::to_string(impl_->port); }
+std::uint16_t byte_server::port() const noexcept
+{
+    return impl_->port;
+}
+std::string byte_server::origin() const
+{
+    return "http://127.0.0.1:" + std::to_string(impl_->port);
+}
 
 void byte_server::open(std::string gate)
 {
@@ -420,7 +425,10 @@ bool byte_server::wait_until(const std::function<bool(const byte_log&)>& seen, s
     return impl_->logged_cv.wait_for(guard, limit, [&] { return seen(impl_->seen); });
 }
 
-std::string byte_request::method() const { return head.substr(0, head.find(' ')); }
+std::string byte_request::method() const
+{
+    return head.substr(0, head.find(' '));
+}
 
 std::string byte_request::target() const
 {
@@ -445,7 +453,10 @@ std::string byte_request::header(std::string_view name) const
     return {};
 }
 
-bool byte_log::saw(std::string_view event) const noexcept { return std::find(events.begin(), events.end(), event) != events.end(); }
+bool byte_log::saw(std::string_view event) const noexcept
+{
+    return std::find(events.begin(), events.end(), event) != events.end();
+}
 
 std::size_t byte_log::requests() const noexcept
 {
@@ -456,8 +467,7 @@ std::size_t byte_log::requests() const noexcept
 
 std::size_t byte_log::open() const noexcept
 {
-    return static_cast<std::size_t>(
-        std::count_if(connections.begin(), connections.end(), [](const byte_connection& c) { return c.end == byte_end::open; }));
+    return static_cast<std::size_t>(std::count_if(connections.begin(), connections.end(), [](const byte_connection& c) { return c.end == byte_end::open; }));
 }
 
 const byte_request& byte_log::request(std::size_t index) const
@@ -481,6 +491,9 @@ refused_port::refused_port() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC,
     port_ = ntohs(a.sin_port);
 }
 
-refused_port::~refused_port() { ::close(fd_); }
+refused_port::~refused_port()
+{
+    ::close(fd_);
+}
 
 }  // namespace reagent::inline v0::testing

@@ -1,5 +1,5 @@
-#include <reagent/testing/cancel_everywhere.hpp>
 #include <reagent/base/error.hpp>
+#include <reagent/testing/cancel_everywhere.hpp>
 #include <reagent/testing/fd_snapshot.hpp>
 #include <reagent/testing/signal_snapshot.hpp>
 
@@ -182,10 +182,7 @@ std::size_t run_once(const cancel_factory& make, std::size_t at, const cancel_op
 
 class plain_case final : public cancel_case {
 public:
-    plain_case(const std::function<awaitable<void>(asio::io_context&)>& operation, asio::io_context& context)
-        : operation_(operation), context_(context)
-    {
-    }
+    plain_case(const std::function<awaitable<void>(asio::io_context&)>& operation, asio::io_context& context) : operation_(operation), context_(context) {}
     awaitable<void> operation() override { return operation_(context_); }
 
 private:
@@ -195,7 +192,10 @@ private:
 
 }  // namespace
 
-awaitable<void> cancel_case::operation() { throw std::logic_error("a cancel_case overrides operation or start"); }
+awaitable<void> cancel_case::operation()
+{
+    throw std::logic_error("a cancel_case overrides operation or start");
+}
 
 void cancel_case::start(asio::io_context& context, asio::cancellation_slot stop, std::function<void(std::exception_ptr)> done)
 {

@@ -59,7 +59,7 @@ std::string deflated(std::string_view bytes, int window_bits)
 std::string usage_json(int prompt_tokens, int completion_tokens)
 {
     return "{\"prompt_tokens\":" + std::to_string(prompt_tokens) + ",\"completion_tokens\":" + std::to_string(completion_tokens) +
-           ",\"total_tokens\":" + std::to_string(prompt_tokens + completion_tokens) + "}";
+        ",\"total_tokens\":" + std::to_string(prompt_tokens + completion_tokens) + "}";
 }
 
 }  // namespace
@@ -110,7 +110,10 @@ std::string sse_head(header_list headers)
     return http_head(200, headers);
 }
 
-std::string sse_event(std::string_view data) { return "data: " + std::string(data) + "\n\n"; }
+std::string sse_event(std::string_view data)
+{
+    return "data: " + std::string(data) + "\n\n";
+}
 
 std::string sse_response(const std::vector<std::string>& events, header_list headers)
 {
@@ -119,22 +122,26 @@ std::string sse_response(const std::vector<std::string>& events, header_list hea
     return out + http_chunk({});
 }
 
-std::string gzip(std::string_view bytes) { return deflated(bytes, 15 + 16); }
-std::string zlib_deflate(std::string_view bytes) { return deflated(bytes, 15); }
+std::string gzip(std::string_view bytes)
+{
+    return deflated(bytes, 15 + 16);
+}
+std::string zlib_deflate(std::string_view bytes)
+{
+    return deflated(bytes, 15);
+}
 
 std::string openai_answer(std::string_view text, int prompt_tokens, int completion_tokens)
 {
     return R"({"id":"chatcmpl-1","object":"chat.completion","created":1,"model":"test","choices":[{"index":0,"message":{"role":"assistant","content":)" +
-           quoted(text) + R"(},"finish_reason":"stop"}],"usage":)" + usage_json(prompt_tokens, completion_tokens) + "}";
+        quoted(text) + R"(},"finish_reason":"stop"}],"usage":)" + usage_json(prompt_tokens, completion_tokens) + "}";
 }
 
 std::vector<std::string> openai_events(const std::vector<std::string>& deltas, int prompt_tokens, int completion_tokens)
 {
     const std::string start = R"({"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"test","choices":)";
     std::vector<std::string> out;
-    for (const std::string& delta : deltas) {
-        out.push_back(start + R"([{"index":0,"delta":{"content":)" + quoted(delta) + R"(},"finish_reason":null}]})");
-    }
+    for (const std::string& delta : deltas) { out.push_back(start + R"([{"index":0,"delta":{"content":)" + quoted(delta) + R"(},"finish_reason":null}]})"); }
     out.push_back(start + R"([{"index":0,"delta":{},"finish_reason":"stop"}]})");
     out.push_back(start + R"([],"usage":)" + usage_json(prompt_tokens, completion_tokens) + "}");
     out.emplace_back("[DONE]");

@@ -69,8 +69,7 @@ class manual_timer final : public clock_timer {
 public:
     manual_timer(std::shared_ptr<Impl> clock, any_io_executor ex, std::function<void()> fire)
         : clock_(std::move(clock)), node_(std::make_shared<node>(std::move(ex), std::move(fire)))
-    {
-    }
+    {}
     ~manual_timer() override { disarm(); }
 
     void arm(steady_time when) override
@@ -130,7 +129,10 @@ std::unique_ptr<clock_timer> manual_clock::make_timer(any_io_executor ex, std::f
     return std::make_unique<manual_timer<impl>>(impl_, std::move(ex), std::move(fire));
 }
 
-void manual_clock::advance(duration d) { advance_to(now() + d); }
+void manual_clock::advance(duration d)
+{
+    advance_to(now() + d);
+}
 
 void manual_clock::advance_to(steady_time when)
 {

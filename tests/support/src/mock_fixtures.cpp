@@ -18,9 +18,8 @@ namespace reagent::inline v0::testing {
 
 namespace {
 
-constexpr std::array<std::string_view, 12> fault_names = {"none",           "status",              "html",         "reset",
-                                                          "close",          "stall",               "trickle",      "malformed_json",
-                                                          "truncated_arguments", "missing_done",   "missing_finish", "error_event"};
+constexpr std::array<std::string_view, 12> fault_names = {
+    "none", "status", "html", "reset", "close", "stall", "trickle", "malformed_json", "truncated_arguments", "missing_done", "missing_finish", "error_event"};
 
 constexpr std::size_t largest_fixtures = std::size_t{64} << 20U;
 constexpr std::uint64_t longest_pause_ms = 24ULL * 3600 * 1000;
@@ -41,10 +40,7 @@ public:
     {
         throw config_error(std::string(file_) + ": " + (where.empty() ? "" : where + ' ') + what);
     }
-    static std::string join(const std::string& where, std::string_view key)
-    {
-        return where.empty() ? std::string(key) : where + '.' + std::string(key);
-    }
+    static std::string join(const std::string& where, std::string_view key) { return where.empty() ? std::string(key) : where + '.' + std::string(key); }
     void expect_object(const json& j, const std::string& where) const
     {
         if (!j.is_object()) fail(where.empty() ? "the document" : where, "must be an object, not " + std::string(j.type_name()));
@@ -143,9 +139,7 @@ void reader::tool_calls(const json& j, const std::string& where, mock_response& 
         c.name = *name;
         if (const std::string* id = text(call, "id", at)) c.id = *id;
         if (const json* a = call.find("arguments")) {
-            if (!a->is_string() && !a->is_object()) {
-                fail(join(at, "arguments"), "must be an object or a string, not " + std::string(a->type_name()));
-            }
+            if (!a->is_string() && !a->is_object()) { fail(join(at, "arguments"), "must be an object or a string, not " + std::string(a->type_name())); }
             c.arguments = a->is_string() ? a->as_string() : a->dump();
         } else {
             c.arguments = "{}";
@@ -196,8 +190,7 @@ void reader::usage(const json& j, const std::string& where, mock_fixture& f) con
 
 void reader::fault(const json& j, const std::string& where, mock_fault& f) const
 {
-    static constexpr std::array<std::string_view, 7> known = {"kind",         "status",  "retry_after_s", "after_bytes",
-                                                              "after_events", "message", "times"};
+    static constexpr std::array<std::string_view, 7> known = {"kind", "status", "retry_after_s", "after_bytes", "after_events", "message", "times"};
     expect_object(j, where);
     only(j, where, known);
     const std::string* kind = text(j, "kind", where);
@@ -259,7 +252,10 @@ mock_fixture reader::fixture(const json& j, const std::string& where) const
 
 }  // namespace
 
-std::string_view to_string(mock_fault_kind k) noexcept { return fault_names[static_cast<std::size_t>(k)]; }
+std::string_view to_string(mock_fault_kind k) noexcept
+{
+    return fault_names[static_cast<std::size_t>(k)];
+}
 
 std::optional<mock_fault_kind> mock_fault_from(std::string_view name) noexcept
 {

@@ -16,8 +16,7 @@ class mock_ledger {
 public:
     mock_ledger(usd input_rate, usd output_rate, std::size_t max_journal, std::size_t max_journal_bytes)
         : input_rate_(input_rate.nanos()), output_rate_(output_rate.nanos()), max_journal_(max_journal), max_journal_bytes_(max_journal_bytes)
-    {
-    }
+    {}
 
     void connected();
     std::uint64_t next_sequence() { return ++sequence_; }
@@ -36,10 +35,7 @@ public:
 private:
     // Nano-dollars a million tokens, times tokens: exact, and beyond 64 bits.
     __extension__ using cost = __int128;
-    cost price(std::uint64_t input, std::uint64_t output) const
-    {
-        return static_cast<cost>(input) * input_rate_ + static_cast<cost>(output) * output_rate_;
-    }
+    cost price(std::uint64_t input, std::uint64_t output) const { return static_cast<cost>(input) * input_rate_ + static_cast<cost>(output) * output_rate_; }
     static usd rounded_up(cost c);
     void keep(const std::shared_ptr<mock_entry>& entry);
 

@@ -84,17 +84,32 @@ mock_server::~mock_server()
     }
 }
 
-std::uint16_t mock_server::port() const noexcept { return impl_->port; }
-std::string mock_server::origin() const { return impl_->server.origin(); }
-std::string mock_server::base_url() const { return origin() + "/v1"; }
+std::uint16_t mock_server::port() const noexcept
+{
+    return impl_->port;
+}
+std::string mock_server::origin() const
+{
+    return impl_->server.origin();
+}
+std::string mock_server::base_url() const
+{
+    return origin() + "/v1";
+}
 
 void mock_server::stop()
 {
     asio::dispatch(impl_->shared->ex, [self = impl_] { self->stop(); });
 }
 
-mock_stats mock_server::stats() const { return impl_->shared->ledger.stats(); }
-std::vector<mock_entry> mock_server::journal() const { return impl_->shared->ledger.journal(); }
+mock_stats mock_server::stats() const
+{
+    return impl_->shared->ledger.stats();
+}
+std::vector<mock_entry> mock_server::journal() const
+{
+    return impl_->shared->ledger.journal();
+}
 
 bool mock_server::wait_until(const std::function<bool(const mock_stats&)>& seen, std::chrono::milliseconds limit) const
 {

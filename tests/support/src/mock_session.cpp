@@ -18,7 +18,10 @@ std::uint64_t mixed(std::uint64_t x)
     return x ^ (x >> 31U);
 }
 
-bool is_credential(std::string_view name) { return name == "authorization" || name == "x-api-key" || name == "api-key" || name == "cookie"; }
+bool is_credential(std::string_view name)
+{
+    return name == "authorization" || name == "x-api-key" || name == "api-key" || name == "cookie";
+}
 
 std::string fault_name(const mock_fault& f)
 {
@@ -38,10 +41,12 @@ mock_shared::mock_shared(any_io_executor executor, testing::mock_options o)
       pace(ex, clock),
       held(options.fixtures_.size()),
       faulted(options.fixtures_.size())
-{
-}
+{}
 
-double mock_shared::ms_since_start() const { return std::chrono::duration<double, std::milli>(clock->now() - started).count(); }
+double mock_shared::ms_since_start() const
+{
+    return std::chrono::duration<double, std::milli>(clock->now() - started).count();
+}
 
 std::int64_t mock_shared::choose(const chat_facts& facts)
 {
@@ -86,8 +91,7 @@ void mock_shared::reap()
 
 mock_session::mock_session(std::shared_ptr<mock_shared> shared, raw_wire wire, std::uint64_t number)
     : shared_(std::move(shared)), wire_(std::move(wire)), number_(number)
-{
-}
+{}
 
 void mock_session::handle(server_request&& request)
 {
@@ -251,16 +255,16 @@ void mock_session::pump()
 void mock_session::answered()
 {
     switch (plan_.end) {
-        case plan_end::stall: return;
-        case plan_end::reset: finish("reset", true); return;
-        case plan_end::close:
-            settle(plan_.full_size > sent_ ? "closed" : "complete");
-            wire_.close();
-            break;
-        case plan_end::keep:
-            settle("complete");
-            wire_.done();
-            break;
+    case plan_end::stall: return;
+    case plan_end::reset: finish("reset", true); return;
+    case plan_end::close:
+        settle(plan_.full_size > sent_ ? "closed" : "complete");
+        wire_.close();
+        break;
+    case plan_end::keep:
+        settle("complete");
+        wire_.done();
+        break;
     }
     leave();
 }

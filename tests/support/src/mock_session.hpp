@@ -23,9 +23,9 @@ struct mock_shared {
     clock_ptr clock;
     steady_time started;
     mock_ledger ledger;
-    deadline_queue pace;  ///< of the answers that pause
-    socket_watch clients;  ///< of the chats that are open
-    std::vector<std::uint64_t> held, faulted;  ///< by fixture: how often it has held, and how often its fault was played
+    deadline_queue pace;                                                    ///< of the answers that pause
+    socket_watch clients;                                                   ///< of the chats that are open
+    std::vector<std::uint64_t> held, faulted;                               ///< by fixture: how often it has held, and how often its fault was played
     std::unordered_map<std::uint64_t, std::shared_ptr<mock_session>> live;  ///< by number of the session
     std::uint64_t sessions = 0;
 
@@ -61,7 +61,7 @@ private:
     answer_plan plan_;
     std::size_t sent_ = 0, piece_ = 0;
     std::shared_ptr<mock_entry> entry_;  // null for a request that is not journalled
-    int watched_ = -1;  // the socket, while `clients` has it
+    int watched_ = -1;                   // the socket, while `clients` has it
     bool chat_ = false;
     bool over_ = false;
 };

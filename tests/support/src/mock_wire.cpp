@@ -20,7 +20,6 @@ std::string mock_head(int status, std::string_view content_type, bool keep_alive
     return out;
 }
 
-
 using testing::mock_tool_call;
 using testing::mock_usage;
 
@@ -135,18 +134,18 @@ private:
         std::size_t bytes = content_.size();
         for (const mock_tool_call& c : calls_) bytes += c.name.size() + c.arguments.size();
         switch (fixture_.usage) {
-            case mock_usage::estimated:
-                input_ = (request_.body_bytes + 3) / 4;
-                output_ = std::min<std::uint64_t>(std::max<std::size_t>(1, (bytes + 3) / 4), request_.max_tokens);
-                break;
-            case mock_usage::worst_case:
-                input_ = request_.body_bytes;
-                output_ = request_.max_tokens;
-                break;
-            case mock_usage::given:
-                input_ = fixture_.prompt_tokens;
-                output_ = fixture_.completion_tokens;
-                break;
+        case mock_usage::estimated:
+            input_ = (request_.body_bytes + 3) / 4;
+            output_ = std::min<std::uint64_t>(std::max<std::size_t>(1, (bytes + 3) / 4), request_.max_tokens);
+            break;
+        case mock_usage::worst_case:
+            input_ = request_.body_bytes;
+            output_ = request_.max_tokens;
+            break;
+        case mock_usage::given:
+            input_ = fixture_.prompt_tokens;
+            output_ = fixture_.completion_tokens;
+            break;
         }
     }
 
@@ -332,11 +331,11 @@ answer_plan plan_answer(const chat_facts& facts, const mock_fixture& fixture, co
         p = facts.stream ? a.as_stream() : a.as_json();
     }
     switch (fault.kind) {
-        case mock_fault_kind::reset: cut_after(p, fault.after_bytes, plan_end::reset); break;
-        case mock_fault_kind::close: cut_after(p, fault.after_bytes, plan_end::close); break;
-        case mock_fault_kind::stall: cut_after(p, fault.after_bytes, plan_end::stall); break;
-        case mock_fault_kind::trickle: p.trickle = true; break;
-        default: break;
+    case mock_fault_kind::reset: cut_after(p, fault.after_bytes, plan_end::reset); break;
+    case mock_fault_kind::close: cut_after(p, fault.after_bytes, plan_end::close); break;
+    case mock_fault_kind::stall: cut_after(p, fault.after_bytes, plan_end::stall); break;
+    case mock_fault_kind::trickle: p.trickle = true; break;
+    default: break;
     }
     if (p.end == plan_end::keep && !request.keep_alive) p.end = plan_end::close;
     return p;

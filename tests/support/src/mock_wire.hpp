@@ -53,8 +53,7 @@ struct answer_request {
 answer_plan plan_answer(const chat_facts& facts, const mock_fixture& fixture, const mock_fault& fault, const answer_request& request);
 /// The JSON of an error as the wire has it.
 std::string error_body(std::string_view message, std::string_view type, std::string_view code);
-answer_plan plan_error(int status, std::string_view message, std::string_view type, std::string_view code, bool keep_alive,
-                       std::uint64_t retry_after_s = 0);
+answer_plan plan_error(int status, std::string_view message, std::string_view type, std::string_view code, bool keep_alive, std::uint64_t retry_after_s = 0);
 answer_plan plan_body(int status, std::string_view content_type, std::string_view body, bool keep_alive);
 
 }  // namespace reagent::inline v0::testing_detail

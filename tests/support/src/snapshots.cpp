@@ -44,7 +44,10 @@ fd_snapshot fd_snapshot::take()
     return s;
 }
 
-std::string fd_snapshot::added(const fd_snapshot& now) const { return missing_in(now.open_, open_); }
+std::string fd_snapshot::added(const fd_snapshot& now) const
+{
+    return missing_in(now.open_, open_);
+}
 
 std::string fd_snapshot::difference(const fd_snapshot& now) const
 {
@@ -82,7 +85,7 @@ std::string signal_snapshot::difference(const signal_snapshot& now) const
         if (entries_[n] == now.entries_[n]) continue;
         const char* name = ::sigabbrev_np(static_cast<int>(n));
         out += "signal " + std::to_string(n) + (name != nullptr ? std::string(" SIG") + name : std::string()) +
-               (entries_[n].blocked != now.entries_[n].blocked ? ": blocked differently\n" : ": handled differently\n");
+            (entries_[n].blocked != now.entries_[n].blocked ? ": blocked differently\n" : ": handled differently\n");
     }
     return out;
 }

@@ -66,7 +66,8 @@ std::string vector_mismatch(const json& expected, const json* answer, std::strin
         }
         return {};
     }
-    if (expected.is_number()) return answer->is_number() && expected.get_double() == answer->get_double() ? std::string() : differs(path, shown(&expected), answer);
+    if (expected.is_number())
+        return answer->is_number() && expected.get_double() == answer->get_double() ? std::string() : differs(path, shown(&expected), answer);
     return expected == *answer ? std::string() : differs(path, shown(&expected), answer);
 }
 

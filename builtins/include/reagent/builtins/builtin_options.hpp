@@ -9,11 +9,23 @@ namespace reagent::inline v0 {
 class builtin_options {
 public:
     builtin_options() = default;
-    builtin_options& name(std::string n) & { name_ = std::move(n); return *this; }
+    builtin_options& name(std::string n) &
+    {
+        name_ = std::move(n);
+        return *this;
+    }
     builtin_options&& name(std::string n) && { return std::move(name(std::move(n))); }
-    builtin_options& description(std::string d) & { description_ = std::move(d); return *this; }
+    builtin_options& description(std::string d) &
+    {
+        description_ = std::move(d);
+        return *this;
+    }
     builtin_options&& description(std::string d) && { return std::move(description(std::move(d))); }
-    builtin_options& pinned(bool p) & { pinned_ = p; return *this; }
+    builtin_options& pinned(bool p) &
+    {
+        pinned_ = p;
+        return *this;
+    }
     builtin_options&& pinned(bool p) && { return std::move(pinned(p)); }
 
     std::string name_or(std::string own) const { return name_.value_or(std::move(own)); }

@@ -2,9 +2,9 @@
 #include <reagent/agent/tool.hpp>
 #include <reagent/builtins/builtin_options.hpp>
 
+#include <optional>
 #include <string>
 #include <string_view>
-#include <optional>
 
 namespace reagent::inline v0 {
 

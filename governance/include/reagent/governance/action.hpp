@@ -30,10 +30,7 @@ enum class severity : std::uint8_t { action, halt };
 class decision {
 public:
     decision() = default;
-    decision(outcome_kind o, reagent::severity s, std::string r, std::string why = {})
-        : outcome(o), level(s), rule(std::move(r)), reason(std::move(why))
-    {
-    }
+    decision(outcome_kind o, reagent::severity s, std::string r, std::string why = {}) : outcome(o), level(s), rule(std::move(r)), reason(std::move(why)) {}
     outcome_kind outcome = outcome_kind::allow;
     reagent::severity level = reagent::severity::action;
     std::string rule = "default";

@@ -13,11 +13,11 @@ namespace reagent::inline v0 {
 class human_event {
 public:
     human_event() = default;
-    bool halt = false;  ///< kind: halt, else ask
+    bool halt = false;        ///< kind: halt, else ask
     reagent::action subject;  ///< the checked action, redacted
     severity level = severity::action;
     std::string rule, reason;
-    json context;       ///< §3.4
+    json context;  ///< §3.4
 };
 enum class human_verdict : std::uint8_t { allow, deny, topup, terminate, none, other };
 /// What the person said (spec/governance.md §1.1).

@@ -20,8 +20,8 @@ class websocket;
 class http_client_options {
 public:
     http_client_options() = default;
-    std::size_t max_open_per_origin = 0;                                 ///< 0 unlimited; when set, callers wait FIFO
-    std::chrono::nanoseconds pool_wait = std::chrono::seconds(10);       ///< longest such wait: errc::pool_timeout
+    std::size_t max_open_per_origin = 0;                            ///< 0 unlimited; when set, callers wait FIFO
+    std::chrono::nanoseconds pool_wait = std::chrono::seconds(10);  ///< longest such wait: errc::pool_timeout
     std::size_t max_idle_per_origin = 64;
     std::chrono::nanoseconds max_idle_age = std::chrono::seconds(20);
     /// Longest life of a connection; then a new one is dialled, which asks the resolver again: a busy client follows a name that moves.
@@ -41,7 +41,7 @@ public:
 class http_client_stats {
 public:
     std::uint64_t dialed = 0, reused = 0, stale_dropped = 0, retried = 0, exchanges = 0, pool_waits = 0;
-    std::uint64_t resumed = 0;                                             ///< TLS handshakes that resumed a session
+    std::uint64_t resumed = 0;                                          ///< TLS handshakes that resumed a session
     std::chrono::nanoseconds pool_wait_total{0}, pool_wait_longest{0};  ///< of the waits for a free connection that have ended
     std::size_t open = 0, idle = 0, waiting = 0;
 };

@@ -32,21 +32,20 @@ public:
     std::uint64_t max_body = 64ull * 1024 * 1024;  ///< decoded bytes of a request body: 413
     std::size_t max_pipelined = 16;  ///< requests answered in a row that were sent before the answer before; then the connection closes. Never off
     std::size_t max_pipelined_bytes =
-        64 * 1024;  ///< kept of what a client sends while it is being answered; past it the connection closes after that answer. Never off
-    std::uint64_t max_requests = 0;            ///< of one connection
-    std::size_t max_connections = 0;           ///< more wait in the backlog of the listener
-    std::size_t high_water = 64 * 1024;        ///< bytes of a stream waiting for a slow reader before `write` says that there is no room
-    std::size_t max_unsent = 4 * 1024 * 1024;  ///< the same before the connection is cut, for a handler that does not listen. Never off
-    double peer_rate = 0;                      ///< requests a second of one peer (an IPv6 peer is its /64): 429 with Retry-After
-    double peer_burst = 20;                    ///< requests it may send at once before the rate counts
-    std::size_t max_peers = 10'000;            ///< peers remembered for it; the longest silent are forgotten. Never off
+        64 * 1024;                       ///< kept of what a client sends while it is being answered; past it the connection closes after that answer. Never off
+    std::uint64_t max_requests = 0;      ///< of one connection
+    std::size_t max_connections = 0;     ///< more wait in the backlog of the listener
+    std::size_t high_water = 64 * 1024;  ///< bytes of a stream waiting for a slow reader before `write` says that there is no room
+    std::size_t max_unsent = 4 * 1024 * 1024;                        ///< the same before the connection is cut, for a handler that does not listen. Never off
+    double peer_rate = 0;                                            ///< requests a second of one peer (an IPv6 peer is its /64): 429 with Retry-After
+    double peer_burst = 20;                                          ///< requests it may send at once before the rate counts
+    std::size_t max_peers = 10'000;                                  ///< peers remembered for it; the longest silent are forgotten. Never off
     std::chrono::nanoseconds handshake = std::chrono::seconds(10);   ///< connection to end of the TLS handshake, where there is one
     std::chrono::nanoseconds head = std::chrono::seconds(10);        ///< connection or first byte to end of head: 408
     std::chrono::nanoseconds body_idle = std::chrono::seconds(30);   ///< between bytes of a request body: 408
     std::chrono::nanoseconds write_idle = std::chrono::seconds(30);  ///< between bytes that a reader takes from us; then the connection is reset
     std::chrono::nanoseconds keep_alive = std::chrono::seconds(75);  ///< between requests
-    std::chrono::nanoseconds linger =
-        std::chrono::seconds(2);  ///< how long a closing connection waits for the client to close; at most 256 KiB are dropped
+    std::chrono::nanoseconds linger = std::chrono::seconds(2);  ///< how long a closing connection waits for the client to close; at most 256 KiB are dropped
 };
 
 class http_server_options {

@@ -41,12 +41,12 @@ private:
 class http_limits {
 public:
     http_limits() = default;
-    std::chrono::nanoseconds connect = std::chrono::seconds(10);      ///< name, TCP and TLS
-    std::chrono::nanoseconds first_byte{0};                           ///< last request byte to end of response head
-    std::chrono::nanoseconds idle = std::chrono::seconds(600);        ///< moved by bytes in either direction
-    steady_time deadline = steady_time::max();                        ///< absolute, never moved
-    std::size_t max_head = 64 * 1024;                                 ///< bytes of a response head, 1xx and trailers alike: errc::headers_too_large; 64 KiB at most
-    std::uint64_t max_body = 64ull * 1024 * 1024;                     ///< decoded bytes; 0 off (streams): errc::body_too_large
+    std::chrono::nanoseconds connect = std::chrono::seconds(10);  ///< name, TCP and TLS
+    std::chrono::nanoseconds first_byte{0};                       ///< last request byte to end of response head
+    std::chrono::nanoseconds idle = std::chrono::seconds(600);    ///< moved by bytes in either direction
+    steady_time deadline = steady_time::max();                    ///< absolute, never moved
+    std::size_t max_head = 64 * 1024;                             ///< bytes of a response head, 1xx and trailers alike: errc::headers_too_large; 64 KiB at most
+    std::uint64_t max_body = 64ull * 1024 * 1024;                 ///< decoded bytes; 0 off (streams): errc::body_too_large
 };
 
 /// One request. `body` is a view of what the caller keeps alive until the exchange's head has come.
@@ -85,8 +85,7 @@ class transport_error : public error {
 public:
     transport_error(errc what, std::string message, bool retryable, error_code cause = {}, bool stale = false)
         : error(what, std::move(message), retryable), cause_(cause), stale_(stale)
-    {
-    }
+    {}
     const error_code& cause() const noexcept { return cause_; }
     /// A reused connection died before a byte of the answer came: the request may be sent again on a fresh one.
     bool stale() const noexcept { return stale_; }

@@ -17,8 +17,8 @@ enum class rpc_kind : unsigned char {
 };
 
 namespace rpc_code {
-inline constexpr std::int64_t parse_error = -32700, invalid_request = -32600, method_not_found = -32601, invalid_params = -32602,
-                              internal_error = -32603, busy = -32000;
+inline constexpr std::int64_t parse_error = -32700, invalid_request = -32600, method_not_found = -32601, invalid_params = -32602, internal_error = -32603,
+                              busy = -32000;
 }
 
 /// The `error` member of a response.

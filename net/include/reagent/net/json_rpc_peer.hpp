@@ -17,9 +17,9 @@ namespace reagent::inline v0 {
 class json_rpc_options {
 public:
     json_rpc_options() = default;
-    duration call_timeout = std::chrono::seconds(120);  ///< of a call that names none; zero is no limit
-    std::size_t max_queued = 64 * 1024 * 1024;  ///< bytes waiting to be written; a call above it fails, an answer above it ends the connection
-    std::size_t max_handlers = 64;              ///< requests of the peer served at once; above it they are answered with an error
+    duration call_timeout = std::chrono::seconds(120);      ///< of a call that names none; zero is no limit
+    std::size_t max_queued = 64 * 1024 * 1024;              ///< bytes waiting to be written; a call above it fails, an answer above it ends the connection
+    std::size_t max_handlers = 64;                          ///< requests of the peer served at once; above it they are answered with an error
     std::string cancel_method = "notifications/cancelled";  ///< told when a call that was written is given up; empty: nothing is
     bool batches = false;                                   ///< arrays of messages are taken apart; else they are ignored and counted
     clock_ptr clock;                                        ///< null: the system clock

@@ -9,8 +9,8 @@ namespace reagent::inline v0 {
 /// What `line_framer` finds.
 class framed_line {
 public:
-    std::string_view text;  ///< without its end; empty when it was too long
-    bool too_long = false;  ///< it passed the limit and is skipped to its end
+    std::string_view text;     ///< without its end; empty when it was too long
+    bool too_long = false;     ///< it passed the limit and is skipped to its end
     std::uint64_t number = 0;  ///< from 1, skipped lines counted
 };
 

@@ -11,9 +11,9 @@ namespace reagent::inline v0 {
 class redirect_policy {
 public:
     redirect_policy() = default;
-    int max = 5;                              ///< redirects, not requests; 0 follows none
-    bool same_origin = false;                 ///< refuse another scheme, host or port
-    std::function<void(const url&)> check;    ///< called with each next URL before it is asked; throws to refuse it
+    int max = 5;                            ///< redirects, not requests; 0 follows none
+    bool same_origin = false;               ///< refuse another scheme, host or port
+    std::function<void(const url&)> check;  ///< called with each next URL before it is asked; throws to refuse it
 };
 
 /// What each answer leads to, without I/O: 301 and 302 turn POST into GET, 303 everything but HEAD, 307 and 308 keep method and body (RFC 9110,

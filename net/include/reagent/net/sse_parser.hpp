@@ -42,9 +42,9 @@ private:
     void keep_views();
     bool over_limit(std::size_t more) noexcept;
 
-    std::string line_;             // a line whose end has not come yet
-    std::string data_, type_;      // fields of the pending event that could not stay views
-    std::string_view data_view_;   // the pending event's only data line so far, inside input_
+    std::string line_;            // a line whose end has not come yet
+    std::string data_, type_;     // fields of the pending event that could not stay views
+    std::string_view data_view_;  // the pending event's only data line so far, inside input_
     std::string_view type_view_;
     std::string_view input_;
     std::size_t pos_ = 0;

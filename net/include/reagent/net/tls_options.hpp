@@ -24,12 +24,12 @@ public:
 class tls_server_options {
 public:
     tls_server_options() = default;
-    std::string certificate_file;  ///< PEM, the server's first, then its intermediates
-    std::string key_file;          ///< PEM, not encrypted, of the certificate
-    std::string certificate;       ///< the PEM text itself, instead of `certificate_file`
-    secret key;                    ///< the same, instead of `key_file`
-    std::string client_ca_file;    ///< PEM: clients are asked for a certificate signed by one of these
-    std::string client_ca;         ///< the same as text, or more of them
+    std::string certificate_file;             ///< PEM, the server's first, then its intermediates
+    std::string key_file;                     ///< PEM, not encrypted, of the certificate
+    std::string certificate;                  ///< the PEM text itself, instead of `certificate_file`
+    secret key;                               ///< the same, instead of `key_file`
+    std::string client_ca_file;               ///< PEM: clients are asked for a certificate signed by one of these
+    std::string client_ca;                    ///< the same as text, or more of them
     bool client_certificate_required = true;  ///< of clients that are asked; false lets in who shows none. One that is shown is verified in any case
 };
 

@@ -76,14 +76,14 @@ public:
     random_source random;                ///< of the handshake's key; empty: `random_bits`
     const http_route* route = nullptr;   ///< kept by the caller until the connection is there; null: as the client's options say
 
-    std::chrono::nanoseconds connect = std::chrono::seconds(10);       ///< name, TCP, proxy and TLS; 0 off, as below
-    std::chrono::nanoseconds handshake = std::chrono::seconds(10);     ///< from then to the end of the answer's head
-    std::chrono::nanoseconds idle = std::chrono::seconds(600);         ///< without a byte in either direction, while something waits for one
-    std::chrono::nanoseconds ping_every = std::chrono::seconds(30);    ///< silence of the peer after which it gets a ping, while a message is read
-    std::chrono::nanoseconds pong_within = std::chrono::seconds(10);   ///< from that ping to the next byte
-    std::chrono::nanoseconds close_within = std::chrono::seconds(5);   ///< from the start of `close` to the peer's close frame
-    std::size_t max_head = 64 * 1024;                                  ///< bytes of the answer's head, 64 KiB at most
-    std::size_t message_max = 16 * 1024 * 1024;                        ///< bytes of one message received
+    std::chrono::nanoseconds connect = std::chrono::seconds(10);      ///< name, TCP, proxy and TLS; 0 off, as below
+    std::chrono::nanoseconds handshake = std::chrono::seconds(10);    ///< from then to the end of the answer's head
+    std::chrono::nanoseconds idle = std::chrono::seconds(600);        ///< without a byte in either direction, while something waits for one
+    std::chrono::nanoseconds ping_every = std::chrono::seconds(30);   ///< silence of the peer after which it gets a ping, while a message is read
+    std::chrono::nanoseconds pong_within = std::chrono::seconds(10);  ///< from that ping to the next byte
+    std::chrono::nanoseconds close_within = std::chrono::seconds(5);  ///< from the start of `close` to the peer's close frame
+    std::size_t max_head = 64 * 1024;                                 ///< bytes of the answer's head, 64 KiB at most
+    std::size_t message_max = 16 * 1024 * 1024;                       ///< bytes of one message received
 };
 
 enum class websocket_kind : std::uint8_t { text, binary };

@@ -25,16 +25,33 @@ public:
     static openai_options from_json(const json& j);
 
     // Each setter comes for a named object and for a temporary, so that a chain may start with either.
-#define REAGENT_OPENAI_OPTION(name, type, member)                                                              \
-    openai_options& name(type v) & { member = std::move(v); return *this; }                                     \
-    openai_options&& name(type v) && { member = std::move(v); return std::move(*this); }                        \
-    const type& name() const noexcept { return member; }
+#define REAGENT_OPENAI_OPTION(name, type, member)                                                                                                              \
+    openai_options& name(type v)&                                                                                                                              \
+    {                                                                                                                                                          \
+        member = std::move(v);                                                                                                                                 \
+        return *this;                                                                                                                                          \
+    }                                                                                                                                                          \
+    openai_options&& name(type v)&&                                                                                                                            \
+    {                                                                                                                                                          \
+        member = std::move(v);                                                                                                                                 \
+        return std::move(*this);                                                                                                                               \
+    }                                                                                                                                                          \
+    const type& name() const noexcept                                                                                                                          \
+    {                                                                                                                                                          \
+        return member;                                                                                                                                         \
+    }
     REAGENT_OPENAI_OPTION(model, std::string, codec_.model)
     REAGENT_OPENAI_OPTION(key, secret, codec_.key)
     /// `/chat/completions` is joined to it: `https://api.openai.com/v1`.
     REAGENT_OPENAI_OPTION(base_url, url, codec_.base_url)
-    openai_options& base_url(std::string_view text) & { return base_url(url::parse_or_throw(text, "base URL")); }
-    openai_options&& base_url(std::string_view text) && { return std::move(base_url(text)); }
+    openai_options& base_url(std::string_view text) &
+    {
+        return base_url(url::parse_or_throw(text, "base URL"));
+    }
+    openai_options&& base_url(std::string_view text) &&
+    {
+        return std::move(base_url(text));
+    }
     /// Send `max_tokens` instead of `max_completion_tokens`.
     REAGENT_OPENAI_OPTION(legacy_max_tokens, bool, codec_.legacy_max_tokens)
     /// Ask streams for their usage; off for servers that reject it.
@@ -52,8 +69,15 @@ public:
     /// Put the text of unreadable tool arguments into the malformed marker.
     REAGENT_OPENAI_OPTION(expose_malformed_args, bool, codec_.expose_malformed_args)
     /// One more header of every request (`api-key`, `OpenAI-Organization`); chains.
-    openai_options& header(std::string name, std::string value) & { codec_.headers.emplace_back(std::move(name), std::move(value)); return *this; }
-    openai_options&& header(std::string name, std::string value) && { return std::move(header(std::move(name), std::move(value))); }
+    openai_options& header(std::string name, std::string value) &
+    {
+        codec_.headers.emplace_back(std::move(name), std::move(value));
+        return *this;
+    }
+    openai_options&& header(std::string name, std::string value) &&
+    {
+        return std::move(header(std::move(name), std::move(value)));
+    }
     /// An object: members of every body that have no setter here (`top_p`, `seed`, `stop`, `parallel_tool_calls`).
     REAGENT_OPENAI_OPTION(members, json, codec_.members)
     /// Most bytes of arguments of one call. Default 8 MiB.
@@ -72,7 +96,10 @@ public:
     REAGENT_OPENAI_OPTION(log, log_sink, log_)
 #undef REAGENT_OPENAI_OPTION
 
-    const openai_codec_options& codec() const noexcept { return codec_; }
+    const openai_codec_options& codec() const noexcept
+    {
+        return codec_;
+    }
 
 private:
     openai_codec_options codec_;

@@ -17,10 +17,10 @@ namespace reagent::inline v0 {
 class response_limits {
 public:
     response_limits() = default;
-    std::size_t max_event = 16 * 1024 * 1024;       ///< bytes of one stream event
-    std::uint64_t max_body = 64ull * 1024 * 1024;   ///< bytes of a decoded JSON body
-    std::uint64_t max_stream = 64ull * 1024 * 1024; ///< bytes of text, thinking, refusal and tool calls that a stream may add up to
-    std::size_t max_error_body = 1024 * 1024;       ///< bytes read of a body with an error status; what is beyond is not looked at
+    std::size_t max_event = 16 * 1024 * 1024;        ///< bytes of one stream event
+    std::uint64_t max_body = 64ull * 1024 * 1024;    ///< bytes of a decoded JSON body
+    std::uint64_t max_stream = 64ull * 1024 * 1024;  ///< bytes of text, thinking, refusal and tool calls that a stream may add up to
+    std::size_t max_error_body = 1024 * 1024;        ///< bytes read of a body with an error status; what is beyond is not looked at
 };
 
 /// One HTTP response of an OpenAI-compatible chat service, without I/O: status, headers and decoded body bytes in any cut, in; events and a result or an error
@@ -28,7 +28,8 @@ public:
 /// `fields` and the codec must outlive it.
 class response_decoder {
 public:
-    response_decoder(const openai_codec& codec, tool_list tools, bool stream_asked, unsigned status, const http_fields& fields, system_time now, response_limits limits = {});
+    response_decoder(const openai_codec& codec, tool_list tools, bool stream_asked, unsigned status, const http_fields& fields, system_time now,
+                     response_limits limits = {});
 
     decode_state state() const noexcept { return state_; }
     /// The next body bytes, content coding removed. `out` may be null.
@@ -60,7 +61,7 @@ private:
     response_limits limits_;
     openai_decoder answer_;
     sse_parser events_;
-    std::string body_;           ///< JSON or error body, or what came before its kind was known
+    std::string body_;  ///< JSON or error body, or what came before its kind was known
     std::string service_message_;
     bool expose_error_body_;
     int status_;

@@ -11,41 +11,41 @@ namespace reagent::inline v0 {
 
 /// What went wrong. Callers compare with `condition`; the message of the exception tells the story.
 enum class errc {
-    cancelled = 1,        ///< the caller cancelled the operation
-    deadline,             ///< the total time of the operation is used up
-    connect_timeout,      ///< name look-up, TCP and TLS together took longer than allowed
-    first_byte_timeout,   ///< the response head did not arrive in time
-    idle_timeout,         ///< no byte moved in either direction for too long
-    pool_timeout,         ///< no connection of the origin became free in time
-    invalid_argument,     ///< a value handed in by the caller is unusable
-    invalid_config,       ///< a configuration is unusable; the message names the key
-    invalid_json,         ///< text is not JSON
-    duplicate_key,        ///< an object of a JSON text names a key twice, where that is not allowed
-    invalid_url,          ///< text is not a usable URL
-    invalid_number,       ///< text is not a number of the wanted kind
-    limit_exceeded,       ///< a named size or count limit was passed
-    resolve_failed,       ///< the name has no address
-    connect_failed,       ///< no address accepted the connection
-    tls_failed,           ///< the TLS handshake or certificate check failed
-    proxy_refused,        ///< a proxy did not let the connection through
-    transport_failed,     ///< the connection broke
-    stream_truncated,     ///< the body or stream ended before its end
-    malformed_response,   ///< the peer does not speak HTTP/1.1
-    bad_encoding,         ///< a content coding that is not gzip or deflate
-    headers_too_large,    ///< response head over its limit
-    body_too_large,       ///< body over its limit
-    event_too_large,      ///< one stream event over its limit
-    redirect_refused,     ///< a redirect led too far, to another origin, from https to http, or to no usable URL
-    provider_failed,      ///< the model service answered with an error
-    rate_limited,         ///< the model service asks to slow down
-    tool_failed,          ///< a tool failed
-    halted,               ///< the gate halts the run
-    denied,               ///< the gate denies the action
-    budget_unavailable,   ///< the budget cannot be read or written
-    audit_failed,         ///< an audit line could not be written
-    not_found,            ///< the thing named is not there
-    closed,               ///< the object no longer takes work
-    unexpected,           ///< an exception that carries no code of its own
+    cancelled = 1,       ///< the caller cancelled the operation
+    deadline,            ///< the total time of the operation is used up
+    connect_timeout,     ///< name look-up, TCP and TLS together took longer than allowed
+    first_byte_timeout,  ///< the response head did not arrive in time
+    idle_timeout,        ///< no byte moved in either direction for too long
+    pool_timeout,        ///< no connection of the origin became free in time
+    invalid_argument,    ///< a value handed in by the caller is unusable
+    invalid_config,      ///< a configuration is unusable; the message names the key
+    invalid_json,        ///< text is not JSON
+    duplicate_key,       ///< an object of a JSON text names a key twice, where that is not allowed
+    invalid_url,         ///< text is not a usable URL
+    invalid_number,      ///< text is not a number of the wanted kind
+    limit_exceeded,      ///< a named size or count limit was passed
+    resolve_failed,      ///< the name has no address
+    connect_failed,      ///< no address accepted the connection
+    tls_failed,          ///< the TLS handshake or certificate check failed
+    proxy_refused,       ///< a proxy did not let the connection through
+    transport_failed,    ///< the connection broke
+    stream_truncated,    ///< the body or stream ended before its end
+    malformed_response,  ///< the peer does not speak HTTP/1.1
+    bad_encoding,        ///< a content coding that is not gzip or deflate
+    headers_too_large,   ///< response head over its limit
+    body_too_large,      ///< body over its limit
+    event_too_large,     ///< one stream event over its limit
+    redirect_refused,    ///< a redirect led too far, to another origin, from https to http, or to no usable URL
+    provider_failed,     ///< the model service answered with an error
+    rate_limited,        ///< the model service asks to slow down
+    tool_failed,         ///< a tool failed
+    halted,              ///< the gate halts the run
+    denied,              ///< the gate denies the action
+    budget_unavailable,  ///< the budget cannot be read or written
+    audit_failed,        ///< an audit line could not be written
+    not_found,           ///< the thing named is not there
+    closed,              ///< the object no longer takes work
+    unexpected,          ///< an exception that carries no code of its own
 };
 
 /// What callers branch on.

@@ -60,17 +60,15 @@ public:
     /// A template, so that no pointer becomes a boolean.
     template <std::same_as<bool> T>
     json(T v) noexcept : value_(v)
-    {
-    }
+    {}
     template <std::integral T>
-        requires(!std::same_as<T, bool> && !std::same_as<T, char>)
-    json(T v) noexcept
+    requires(!std::same_as<T, bool> && !std::same_as<T, char>) json(T v)
+    noexcept
         : value_([v] {
               if constexpr (std::unsigned_integral<T>) return number(static_cast<std::uint64_t>(v));
               else return number(static_cast<std::int64_t>(v));
           }())
-    {
-    }
+    {}
     json(double v) noexcept : value_(number(v)) {}
     json(number v) noexcept : value_(std::move(v)) {}
     json(std::string v) noexcept : value_(std::move(v)) {}

@@ -16,22 +16,22 @@ class attempt_info {
 public:
     attempt_info() = default;
     std::string model;
-    std::uint64_t input_bound = 0;                 ///< tokens: bytes of the body (a token is at least one byte), images by table
-    std::optional<std::uint64_t> output_bound;     ///< the call's `max_tokens`; empty when none was set
-    unsigned number = 1;                           ///< attempt of this logical call, from 1
+    std::uint64_t input_bound = 0;              ///< tokens: bytes of the body (a token is at least one byte), images by table
+    std::optional<std::uint64_t> output_bound;  ///< the call's `max_tokens`; empty when none was set
+    unsigned number = 1;                        ///< attempt of this logical call, from 1
 };
 
 /// How an attempt ended (design §4).
 class attempt_outcome {
 public:
     attempt_outcome() = default;
-    bool request_left = false;                     ///< any byte of the request was handed to the kernel
-    bool complete = false;                         ///< a whole answer was read
-    int status = 0;                                ///< HTTP status, 0 when no head came
-    std::optional<reagent::usage> usage;           ///< as reported
-    std::uint64_t received_bytes = 0;              ///< decoded text and argument bytes received
-    std::optional<usd> cost;                       ///< authoritative price
-    std::string model;                             ///< id of the response, empty when none
+    bool request_left = false;            ///< any byte of the request was handed to the kernel
+    bool complete = false;                ///< a whole answer was read
+    int status = 0;                       ///< HTTP status, 0 when no head came
+    std::optional<reagent::usage> usage;  ///< as reported
+    std::uint64_t received_bytes = 0;     ///< decoded text and argument bytes received
+    std::optional<usd> cost;              ///< authoritative price
+    std::string model;                    ///< id of the response, empty when none
 };
 
 /// Right to one attempt. Settle it once; a permit that dies unsettled settles as "left, not complete" when `mark_sent` was called, else releases.

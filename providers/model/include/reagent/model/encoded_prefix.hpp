@@ -1,6 +1,6 @@
 #pragma once
-#include <reagent/model/message.hpp>
 #include <reagent/model/generate.hpp>
+#include <reagent/model/message.hpp>
 
 #include <cstddef>
 #include <span>
@@ -33,7 +33,7 @@ private:
     std::vector<message_ptr> messages_;
     std::vector<std::size_t> ends_;  ///< end offset of each message's bytes
     std::string bytes_;
-    std::size_t head_ = 0;           ///< bytes of the head
+    std::size_t head_ = 0;  ///< bytes of the head
     std::size_t reused_ = 0;
 };
 

@@ -15,8 +15,28 @@ namespace reagent::inline v0 {
 /// Events of one model call (spec/loop-and-providers.md §3.4) and of a run (§13.1 without `loop:`). Where both lists use one word the call's
 /// keeps it: `start`, `text` are the call's; the run's are `run_start`, `final_text`.
 enum class event_kind : std::uint8_t {
-    start, text, thinking, tool_start, tool_args, tool_end, usage, stop, reset,
-    run_start, assemble, trim, resume, truncated, final_text, tool_call, tool_result, checkpoint_ask, checkpoint_reply, retry, error, done,
+    start,
+    text,
+    thinking,
+    tool_start,
+    tool_args,
+    tool_end,
+    usage,
+    stop,
+    reset,
+    run_start,
+    assemble,
+    trim,
+    resume,
+    truncated,
+    final_text,
+    tool_call,
+    tool_result,
+    checkpoint_ask,
+    checkpoint_reply,
+    retry,
+    error,
+    done,
 };
 
 /// One event; views and pointers live until the next `read` into its batch.
@@ -24,11 +44,11 @@ class event {
 public:
     event_kind kind = event_kind::text;
     std::uint32_t round = 0;
-    std::uint32_t index = 0;       ///< tool_start/args/end: position of the call; reset: attempt
-    std::string_view id, name;     ///< tool events: call id and tool name; start: request id and model
-    std::string_view payload;      ///< text, thinking: the delta; tool_args: the fragment; stop: the reason; error, reset: the message
-    const json* data = nullptr;    ///< rare structured data (arguments, result, usage, done)
-    system_time at{};              ///< when it happened or was read; a run fills it for all its events
+    std::uint32_t index = 0;     ///< tool_start/args/end: position of the call; reset: attempt
+    std::string_view id, name;   ///< tool events: call id and tool name; start: request id and model
+    std::string_view payload;    ///< text, thinking: the delta; tool_args: the fragment; stop: the reason; error, reset: the message
+    const json* data = nullptr;  ///< rare structured data (arguments, result, usage, done)
+    system_time at{};            ///< when it happened or was read; a run fills it for all its events
     /// The delta of a text event, empty for all others.
     std::string_view text() const noexcept { return kind == event_kind::text ? payload : std::string_view(); }
     /// spec/loop-and-providers.md §13.1: `{type,data,ts}`, deltas as `loop:delta`.

@@ -46,9 +46,10 @@ std::string_view to_string(thinking_status s) noexcept;
 /// A time limit of a call: inherit, off, or a span (spec/loop-and-providers.md §2.2 resolution rules are applied at the JSON edge).
 class time_limit {
 public:
-    time_limit() = default;                                                          ///< inherit
+    time_limit() = default;  ///< inherit
     template <class Rep, class Period>
-    time_limit(std::chrono::duration<Rep, Period> d) : set_(true), span_(clamped(d)) {}  ///< zero is off, a negative one is over at once; saturates at 292 years
+    time_limit(std::chrono::duration<Rep, Period> d) : set_(true), span_(clamped(d))
+    {}  ///< zero is off, a negative one is over at once; saturates at 292 years
     static time_limit off() { return time_limit(std::chrono::nanoseconds(0)); }
     bool inherits() const noexcept { return !set_; }
     std::chrono::nanoseconds span() const noexcept { return span_; }
@@ -77,13 +78,13 @@ class generate_options {
 public:
     generate_options() = default;
     std::optional<double> temperature;
-    std::optional<std::uint64_t> max_tokens;          ///< bounds the output of this one call; 0 counts as unset
-    std::optional<json> tool_choice;                  ///< `"auto"`, `"required"`, `"none"` or `{name}`
-    std::optional<json> thinking;                     ///< engaged null suppresses the provider's own
-    std::optional<std::optional<thinking_mode>> mode; ///< engaged empty suppresses the provider's own
-    bool stream = true;                               ///< whether a started call wants deltas as they come; `generate` asks for one piece; the result is the same
-    time_limit idle, total;                           ///< `timeoutMs`, `deadlineMs`
-    steady_time deadline = steady_time::max();        ///< absolute; the tighter of this and `total` holds
+    std::optional<std::uint64_t> max_tokens;           ///< bounds the output of this one call; 0 counts as unset
+    std::optional<json> tool_choice;                   ///< `"auto"`, `"required"`, `"none"` or `{name}`
+    std::optional<json> thinking;                      ///< engaged null suppresses the provider's own
+    std::optional<std::optional<thinking_mode>> mode;  ///< engaged empty suppresses the provider's own
+    bool stream = true;                         ///< whether a started call wants deltas as they come; `generate` asks for one piece; the result is the same
+    time_limit idle, total;                     ///< `timeoutMs`, `deadlineMs`
+    steady_time deadline = steady_time::max();  ///< absolute; the tighter of this and `total` holds
     /// Reads the JSON names (`temperature`, `maxTokens`, `toolChoice`, `thinking`, `thinkingMode`, `timeoutMs`, `deadlineMs`) by the rules of
     /// spec/loop-and-providers.md §2.2. Throws `validation_error`.
     static generate_options from_json(const json& j, std::string_view component);
@@ -147,7 +148,7 @@ public:
     std::string model;                    ///< empty when unknown
     std::string stop_reason;              ///< neutral vocabulary of §4.1; empty is null
     std::optional<provider_blocks> blocks;
-    std::optional<usd> cost;              ///< only an authoritative price of the provider
+    std::optional<usd> cost;  ///< only an authoritative price of the provider
     bool temperature_dropped = false;
     std::optional<malformed_tool_call> malformed;
     std::vector<attempted_call> attempted;  ///< only with `malformed`

@@ -26,9 +26,9 @@ private:
 /// What an error object of a body or stream says (spec/loop-and-providers.md §4.6).
 class service_error {
 public:
-    std::string message;   ///< the service's own text, unshortened; empty when none
-    int status = 0;        ///< numeric code, status, or the one its type stands for; 0 when none
-    bool quota = false;    ///< the account is exhausted: not retryable
+    std::string message;  ///< the service's own text, unshortened; empty when none
+    int status = 0;       ///< numeric code, status, or the one its type stands for; 0 when none
+    bool quota = false;   ///< the account is exhausted: not retryable
     /// `error` may be an object or a string.
     static service_error read(const json& error);
 };

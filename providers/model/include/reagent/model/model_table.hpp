@@ -15,12 +15,12 @@ public:
 /// What is known of one model family. Facts, dated: see `model_table_date` and `model_table_source`.
 class model_info {
 public:
-    std::string_view id;                  ///< matches itself and its dated snapshots (`<id>-2024-08-06`)
-    std::string_view vendor;              ///< `openai`
-    std::span<const price_tier> prices;   ///< rising `above`, never empty
-    std::uint64_t context = 0;            ///< tokens of prompt and answer together
-    std::uint64_t max_output = 0;         ///< most tokens of one answer
-    bool reasons = false;                 ///< bills reasoning tokens
+    std::string_view id;                          ///< matches itself and its dated snapshots (`<id>-2024-08-06`)
+    std::string_view vendor;                      ///< `openai`
+    std::span<const price_tier> prices;           ///< rising `above`, never empty
+    std::uint64_t context = 0;                    ///< tokens of prompt and answer together
+    std::uint64_t max_output = 0;                 ///< most tokens of one answer
+    bool reasons = false;                         ///< bills reasoning tokens
     std::uint32_t image_low = 0, image_high = 0;  ///< most prompt tokens one image can cost at detail low, at any other; 0 takes no images
 
     /// The tier a prompt of `tokens` falls into.

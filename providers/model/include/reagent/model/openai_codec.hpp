@@ -31,13 +31,13 @@ public:
     std::string system_role = "system";  ///< role written for system messages
     std::optional<double> temperature;
     std::optional<std::uint64_t> max_tokens;
-    json thinking;                             ///< sent verbatim when truthy
+    json thinking;  ///< sent verbatim when truthy
     std::optional<thinking_mode> mode;
     bool expose_error_body = false, expose_malformed_args = false;
-    std::size_t max_arguments = 8 * 1024 * 1024;  ///< bytes of arguments of one call
+    std::size_t max_arguments = 8 * 1024 * 1024;               ///< bytes of arguments of one call
     std::vector<std::pair<std::string, std::string>> headers;  ///< sent with every request beside our own
-    json members;                              ///< an object: members of every body that we do not set (`top_p`, `seed`, `stop`); null: none
-    random_source random;                      ///< ids of calls that come without; empty: the default source
+    json members;                                              ///< an object: members of every body that we do not set (`top_p`, `seed`, `stop`); null: none
+    random_source random;                                      ///< ids of calls that come without; empty: the default source
 };
 
 /// One call with the instance's and the call's own options brought together. Made before any I/O.
@@ -45,8 +45,8 @@ class openai_call_plan {
 public:
     std::optional<double> temperature;
     std::optional<std::uint64_t> max_tokens;
-    std::string tool_choice;   ///< JSON text, empty when not sent
-    std::string thinking;      ///< JSON text of a raw `thinking`, empty when not sent
+    std::string tool_choice;  ///< JSON text, empty when not sent
+    std::string thinking;     ///< JSON text of a raw `thinking`, empty when not sent
     std::optional<thinking_mode> mode;
     bool forced_tool = false;  ///< `required` or a named tool
     bool stream = false;
@@ -56,8 +56,8 @@ public:
 class wire_request {
 public:
     std::string_view method = "POST";
-    const url* target = nullptr;      ///< lives as long as the codec
-    std::string_view header_lines;    ///< each ending CRLF, the content type included; lives as long as the codec
+    const url* target = nullptr;    ///< lives as long as the codec
+    std::string_view header_lines;  ///< each ending CRLF, the content type included; lives as long as the codec
     std::string_view body;
 };
 
@@ -97,7 +97,7 @@ private:
     std::string header_lines_, head_, members_;
     bool deepseek_ = false;
     std::shared_ptr<scratch> scratch_;
-    mutable tool_list cached_tools_;     ///< kept alive so that its address stays its own
+    mutable tool_list cached_tools_;  ///< kept alive so that its address stays its own
     mutable std::string tools_bytes_;
 };
 

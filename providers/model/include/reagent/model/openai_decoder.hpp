@@ -82,7 +82,7 @@ private:
     generate_result result_;
     std::string finish_reason_, refusal_, reasoning_;
     struct calls;
-    std::unique_ptr<calls> calls_;  ///< made when the first call arrives
+    std::unique_ptr<calls> calls_;                            ///< made when the first call arrives
     std::unique_ptr<model_detail::repeated_delta> repeated_;  ///< made when the first text arrives
     std::unique_ptr<provider_error> failure_;
     bool begun_ = false;

@@ -17,7 +17,10 @@ enum class rate_source : std::uint8_t { none, provider, caller, table, tier, fal
 /// `provider`, `caller`, `table`, `tier`, `default`; empty for none.
 std::string_view to_string(rate_source s) noexcept;
 /// A guess (`tier`, `default`) shows a cost but never enforces a cap in dollars.
-constexpr bool is_guess(rate_source s) noexcept { return s == rate_source::tier || s == rate_source::fallback; }
+constexpr bool is_guess(rate_source s) noexcept
+{
+    return s == rate_source::tier || s == rate_source::fallback;
+}
 
 /// Prices a caller sets. Nano-dollars per token, fractions allowed (1 USD per 1000 tokens = 1,000,000).
 class rates {

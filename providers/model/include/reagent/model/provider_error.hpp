@@ -23,12 +23,12 @@ public:
     int status = 0;                                        ///< HTTP status, or the status an error object stands for; 0 when none
     std::string bound;                                     ///< `transport`, `no-choices`, `stream-error`, … empty when none
     std::string event;                                     ///< `premature-end`, `aborted`, … empty when none
-    boost::system::error_code cause;                                      ///< what the system said of a broken transport (`ECONNREFUSED`); empty when it had no part in it
+    boost::system::error_code cause;                       ///< what the system said of a broken transport (`ECONNREFUSED`); empty when it had no part in it
     std::optional<std::string> body;                       ///< only with `exposeErrorBody`
     std::optional<std::chrono::milliseconds> retry_after;  ///< `context.retryAfterMs`
     std::optional<partial_output> partial;
-    std::string request_id;                                ///< the service's id of the request, empty when it gave none
-    std::optional<rate_limit_info> rate_limit;             ///< the limits an error status came with
+    std::string request_id;                     ///< the service's id of the request, empty when it gave none
+    std::optional<rate_limit_info> rate_limit;  ///< the limits an error status came with
     unsigned attempts = 1;
 };
 

@@ -17,27 +17,74 @@ public:
     /// An answer of text: stop reason `end_turn`.
     explicit scripted_round(std::string text) { this->text(std::move(text)); }
 
-    scripted_round& text(std::string t) { result_.text = std::move(t); return *this; }
+    scripted_round& text(std::string t)
+    {
+        result_.text = std::move(t);
+        return *this;
+    }
     /// The text arrives in this many deltas, a batch each (default 1).
-    scripted_round& deltas(std::size_t n) { deltas_ = n == 0 ? 1 : n; return *this; }
+    scripted_round& deltas(std::size_t n)
+    {
+        deltas_ = n == 0 ? 1 : n;
+        return *this;
+    }
     scripted_round& call(std::string id, std::string name, json arguments = json::object());
     scripted_round& usage(std::uint64_t input, std::uint64_t output);
-    scripted_round& usage(reagent::usage u) { result_.usage = u; return *this; }
-    scripted_round& stop(std::string reason) { result_.stop_reason = std::move(reason); return *this; }
-    scripted_round& model(std::string id) { result_.model = std::move(id); return *this; }
-    scripted_round& cost(usd price) { result_.cost = price; return *this; }
-    scripted_round& blocks(provider_blocks b) { result_.blocks = std::move(b); return *this; }
+    scripted_round& usage(reagent::usage u)
+    {
+        result_.usage = u;
+        return *this;
+    }
+    scripted_round& stop(std::string reason)
+    {
+        result_.stop_reason = std::move(reason);
+        return *this;
+    }
+    scripted_round& model(std::string id)
+    {
+        result_.model = std::move(id);
+        return *this;
+    }
+    scripted_round& cost(usd price)
+    {
+        result_.cost = price;
+        return *this;
+    }
+    scripted_round& blocks(provider_blocks b)
+    {
+        result_.blocks = std::move(b);
+        return *this;
+    }
     scripted_round& malformed(malformed_tool_call m, std::vector<attempted_call> attempted = {});
     /// Thrown when the deltas are out, instead of a result.
-    scripted_round& error(std::exception_ptr failure) { failure_ = std::move(failure); return *this; }
+    scripted_round& error(std::exception_ptr failure)
+    {
+        failure_ = std::move(failure);
+        return *this;
+    }
     template <class E>
-    scripted_round& error(E failure) { return error(std::make_exception_ptr(std::move(failure))); }
+    scripted_round& error(E failure)
+    {
+        return error(std::make_exception_ptr(std::move(failure)));
+    }
     /// Awaited before the first event.
-    scripted_round& delay(std::function<awaitable<void>()> hook) { delay_ = std::move(hook); return *this; }
+    scripted_round& delay(std::function<awaitable<void>()> hook)
+    {
+        delay_ = std::move(hook);
+        return *this;
+    }
     /// The round answers only requests this accepts.
-    scripted_round& when(std::function<bool(const generate_request&)> match) { match_ = std::move(match); return *this; }
+    scripted_round& when(std::function<bool(const generate_request&)> match)
+    {
+        match_ = std::move(match);
+        return *this;
+    }
     /// The round answers this many requests (default 1, 0 any number).
-    scripted_round& times(std::size_t n) { times_ = n; return *this; }
+    scripted_round& times(std::size_t n)
+    {
+        times_ = n;
+        return *this;
+    }
     /// Full control over what is answered.
     generate_result& result() noexcept { return result_; }
 

@@ -18,7 +18,7 @@ class agent_core;
 awaitable<run_result> run_to_end(std::shared_ptr<const agent_core> core, any_io_executor ex, run_request request);
 /// The same for a handler, which sees an error code: the sentence goes to the log. Erased, so that a host's unit compiles none of it.
 void start_run(std::shared_ptr<const agent_core> core, any_io_executor ex, run_request request, run_handler handler);
-}
+}  // namespace agent_detail
 
 /// A model, its instructions, its tools and its rules: immutable, any number of runs at once. A cheap handle on shared state that a cancelled run
 /// keeps alive. Everything runs on the executor given; `on` makes the same agent for another one.

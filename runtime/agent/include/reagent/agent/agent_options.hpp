@@ -73,10 +73,7 @@ public:
     /// Identical calls (name and canonical arguments, successes included) in an unbroken row of rounds. Default 10, 0 is off. `stop` ends the
     /// run as `stuck:<tool>`.
     agent_options& max_identical_calls(unsigned n, repeat_policy on_reached = repeat_policy::warn) &;
-    agent_options&& max_identical_calls(unsigned n, repeat_policy on_reached = repeat_policy::warn) &&
-    {
-        return std::move(max_identical_calls(n, on_reached));
-    }
+    agent_options&& max_identical_calls(unsigned n, repeat_policy on_reached = repeat_policy::warn) && { return std::move(max_identical_calls(n, on_reached)); }
     /// Calls of one round that are kept; later ones are dropped and the last kept result says so. Default 128, 0 is no limit.
     agent_options& max_calls_per_round(unsigned n) &;
     agent_options&& max_calls_per_round(unsigned n) && { return std::move(max_calls_per_round(n)); }

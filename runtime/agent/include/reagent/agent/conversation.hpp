@@ -15,7 +15,7 @@ class chat_state;
 awaitable<run_result> chat_to_end(std::shared_ptr<chat_state> chat, run_request request);
 using run_handler = asio::any_completion_handler<void(error_code, run_result)>;
 void start_turn(std::shared_ptr<chat_state> chat, any_io_executor ex, run_request request, run_handler handler);
-}
+}  // namespace agent_detail
 
 /// Runs that share a history. Turns run one at a time in the order they were started. After any started turn the history is its transcript
 /// without the system message, unfinished calls sealed; when nothing started it is unchanged. A handle; one executor.

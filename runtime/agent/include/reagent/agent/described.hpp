@@ -5,8 +5,8 @@
 #include <boost/describe.hpp>
 #include <boost/mp11.hpp>
 
-#include <concepts>
 #include <cmath>
+#include <concepts>
 #include <cstdint>
 #include <limits>
 #include <optional>

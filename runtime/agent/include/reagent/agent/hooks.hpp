@@ -25,8 +25,7 @@ class awaited_hook {
 public:
     awaited_hook() = default;
     template <class F>
-        requires(!std::same_as<std::remove_cvref_t<F>, awaited_hook> && std::invocable<F&, const Args&...>)
-    awaited_hook(F f)
+    requires(!std::same_as<std::remove_cvref_t<F>, awaited_hook> && std::invocable<F&, const Args&...>) awaited_hook(F f)
     {
         if constexpr (std::is_same_v<std::invoke_result_t<F&, const Args&...>, awaitable<R>>) call_ = std::move(f);
         else call_ = plain<F>(std::move(f));
@@ -69,7 +68,7 @@ private:
 class error_report {
 public:
     error_report() = default;
-    std::string source;           ///< `provider`, `halt`, `denied`, `stuck`, `callback:onToolCall`, `onToolResult`, `assemble`, …
+    std::string source;  ///< `provider`, `halt`, `denied`, `stuck`, `callback:onToolCall`, `onToolResult`, `assemble`, …
     std::string message;
     json extra = json::object();  ///< `round`, `rule`, `tool`, … by source
     std::exception_ptr cause;     ///< null when no exception stands behind it
@@ -131,18 +130,18 @@ public:
 /// What a host hooks into a run. All are optional. Synchronous ones must not block; awaited ones hold the run up.
 class run_hooks {
 public:
-    std::function<void(const tool_call&)> on_tool_call;     ///< before each call that is not unknown
-    std::function<void(const std::string&)> on_text;        ///< the final text
-    std::function<void(const error_report&)> on_error;      ///< a throwing one is only logged
-    awaited_hook<policy_verdict, tool_call> policy;          ///< asked before the gate; a plain exception counts as a denial
+    std::function<void(const tool_call&)> on_tool_call;  ///< before each call that is not unknown
+    std::function<void(const std::string&)> on_text;     ///< the final text
+    std::function<void(const error_report&)> on_error;   ///< a throwing one is only logged
+    awaited_hook<policy_verdict, tool_call> policy;      ///< asked before the gate; a plain exception counts as a denial
     awaited_hook<void, llm_report> on_llm_result;
     awaited_hook<void, tool_report> on_tool_result;
-    awaited_hook<transcript, transcript> assemble;           ///< a view for one request only
-    awaited_hook<transcript, transcript> trim;               ///< replaces the transcript when it answers another one
-    awaited_hook<void, transcript> flush;                    ///< of `trim`: at the final answer and at a stop
-    awaited_hook<void, transcript> before_model;             ///< the messages about to be sent
-    awaited_hook<void, tool_call> before_tool;               ///< journal: the call is about to run
-    awaited_hook<void, tool_report> after_tool;              ///< journal: its result, before anything else sees it
+    awaited_hook<transcript, transcript> assemble;  ///< a view for one request only
+    awaited_hook<transcript, transcript> trim;      ///< replaces the transcript when it answers another one
+    awaited_hook<void, transcript> flush;           ///< of `trim`: at the final answer and at a stop
+    awaited_hook<void, transcript> before_model;    ///< the messages about to be sent
+    awaited_hook<void, tool_call> before_tool;      ///< journal: the call is about to run
+    awaited_hook<void, tool_report> after_tool;     ///< journal: its result, before anything else sees it
     awaited_hook<void, commit_point> on_commit;
 };
 

@@ -72,9 +72,9 @@ class tool_result {
 public:
     tool_result() = default;
     std::string name;
-    json args, value;                ///< `value` is what the tool returned
+    json args, value;  ///< `value` is what the tool returned
     bool completed = false;
-    std::string output;              ///< what the model reads
+    std::string output;  ///< what the model reads
     std::string error, code;
     std::int64_t latency_ms = 0;
     trust whose = trust::unset;

@@ -57,10 +57,10 @@ public:
     batch_call(tool_call c, bool bad, std::size_t at) : call(std::move(c)), malformed(bad), offset(at) {}
     tool_call call;
     bool malformed;
-    std::size_t offset;           ///< byte of the arguments where reading stopped
+    std::size_t offset;  ///< byte of the arguments where reading stopped
     call_state state = call_state::open;
-    std::string reason;           ///< of a denial
-    unsigned in_a_row = 0;        ///< how often the same call was made in an unbroken row of rounds, this one included; known after `close_judging`
+    std::string reason;     ///< of a denial
+    unsigned in_a_row = 0;  ///< how often the same call was made in an unbroken row of rounds, this one included; known after `close_judging`
 };
 
 /// The logic of turns without I/O: which step comes next, every terminal condition, the guards, sealing. `agent` drives it; so may any other

@@ -17,9 +17,7 @@ namespace reagent::inline v0::testing {
 /// requests, FIN and RST are seen when they arrive. After the last step the connection stays open until the peer closes it.
 class byte_script {
 public:
-    enum class action : std::uint8_t {
-        request, send, trickle, forever, gate, half_close, reset, close, stall, stop_reading, read_again, repeat
-    };
+    enum class action : std::uint8_t { request, send, trickle, forever, gate, half_close, reset, close, stall, stop_reading, read_again, repeat };
     class step {
     public:
         explicit step(action a, std::string b = {}) : what(a), bytes(std::move(b)) {}
@@ -82,9 +80,9 @@ class byte_connection {
 public:
     byte_connection() = default;
     std::vector<byte_request> requests;
-    std::size_t received = 0;             ///< bytes
-    std::size_t sent = 0;                 ///< bytes the kernel took
-    byte_end end = byte_end::open;        ///< who ended it: the peer with FIN or RST, or this server
+    std::size_t received = 0;       ///< bytes
+    std::size_t sent = 0;           ///< bytes the kernel took
+    byte_end end = byte_end::open;  ///< who ended it: the peer with FIN or RST, or this server
     std::chrono::steady_clock::time_point accepted, ended;
 };
 

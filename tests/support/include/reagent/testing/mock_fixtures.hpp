@@ -35,24 +35,24 @@ public:
     mock_fault() = default;
     explicit mock_fault(mock_fault_kind k, int s = 0) : kind(k), status(s) {}
     mock_fault_kind kind = mock_fault_kind::none;
-    int status = 0;                     ///< 0: 500, for html 502, for error_event none
+    int status = 0;  ///< 0: 500, for html 502, for error_event none
     std::uint64_t retry_after_s = 1;
-    std::uint64_t after_bytes = 0;      ///< of the whole answer, head included
+    std::uint64_t after_bytes = 0;  ///< of the whole answer, head included
     std::uint64_t after_events = 1;
-    std::uint64_t times = UINT64_MAX;   ///< only the first so many requests that match
+    std::uint64_t times = UINT64_MAX;  ///< only the first so many requests that match
     std::string message = "injected by the mock";
 };
 
 /// Which requests a fixture answers; every condition given must hold.
 class mock_match {
 public:
-    std::optional<std::string> user_message;         ///< a part of the last user message
-    std::optional<bool> has_tool_result;             ///< a tool message after the last user message
-    std::optional<std::uint64_t> turn_index;         ///< assistant messages so far
-    std::optional<std::string> tool_name;            ///< a tool offered
-    std::optional<std::string> tool_call_id;         ///< answered by the last tool message
+    std::optional<std::string> user_message;  ///< a part of the last user message
+    std::optional<bool> has_tool_result;      ///< a tool message after the last user message
+    std::optional<std::uint64_t> turn_index;  ///< assistant messages so far
+    std::optional<std::string> tool_name;     ///< a tool offered
+    std::optional<std::string> tool_call_id;  ///< answered by the last tool message
     std::optional<std::string> model;
-    std::optional<std::uint64_t> sequence_index;     ///< how often the other conditions have held before
+    std::optional<std::uint64_t> sequence_index;  ///< how often the other conditions have held before
 };
 
 class mock_tool_call {

@@ -24,7 +24,7 @@ public:
     std::string method, path;
     std::vector<std::pair<std::string, std::string>> headers;  ///< lower-case names; credentials read `***`
     std::string body;
-    bool body_dropped = false;  ///< the journal outgrew `mock_options::max_journal_bytes`, and `body` is empty now
+    bool body_dropped = false;   ///< the journal outgrew `mock_options::max_journal_bytes`, and `body` is empty now
     std::size_t body_bytes = 0;  ///< what a dropped body had
     std::string model;
     bool stream = false;
@@ -37,7 +37,7 @@ public:
     std::size_t open = 0;  ///< requests open at its arrival, itself included
     usd exposure;          ///< worst case of the open ones plus usage of the answered ones at its arrival, itself included
     int status = 0;
-    std::size_t sent = 0;     ///< bytes of the answer
+    std::size_t sent = 0;      ///< bytes of the answer
     std::string end = "open";  ///< `complete`, `client_fin`, `client_rst`, `reset`, `closed`, `stopped`
     json to_json() const;
 };

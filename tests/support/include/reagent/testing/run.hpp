@@ -25,8 +25,7 @@ std::size_t run_until_idle(asio::io_context& context, std::chrono::microseconds 
 bool run_until(asio::io_context& context, const std::function<bool()>& done, std::chrono::milliseconds limit = std::chrono::seconds(20));
 
 /// Like `run_until`, and whenever the context is idle the clock moves on to its next timer: an operation with waits in it ends at once.
-bool run_until(asio::io_context& context, manual_clock& clock, const std::function<bool()>& done,
-               std::chrono::milliseconds limit = std::chrono::seconds(20));
+bool run_until(asio::io_context& context, manual_clock& clock, const std::function<bool()>& done, std::chrono::milliseconds limit = std::chrono::seconds(20));
 
 /// One coroutine started by a test, its outcome kept. May die before the coroutine ends.
 template <class T>
@@ -80,7 +79,9 @@ template <class T>
 T complete(asio::io_context& context, awaitable<T> operation, std::chrono::milliseconds limit = std::chrono::seconds(20))
 {
     started<T> op(context, std::move(operation));
-    if (!run_until(context, [&op] { return op.done(); }, limit)) throw std::runtime_error("the operation did not end");
+    if (!run_until(
+            context, [&op] { return op.done(); }, limit))
+        throw std::runtime_error("the operation did not end");
     return op.get();
 }
 
@@ -89,7 +90,9 @@ template <class T>
 T complete(asio::io_context& context, manual_clock& clock, awaitable<T> operation, std::chrono::milliseconds limit = std::chrono::seconds(20))
 {
     started<T> op(context, std::move(operation));
-    if (!run_until(context, clock, [&op] { return op.done(); }, limit)) throw std::runtime_error("the operation did not end");
+    if (!run_until(
+            context, clock, [&op] { return op.done(); }, limit))
+        throw std::runtime_error("the operation did not end");
     return op.get();
 }
 
