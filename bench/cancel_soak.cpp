@@ -39,7 +39,7 @@ namespace asio = boost::asio;
 constexpr int at_once = 200;
 constexpr int addresses = 64;  // from 127.0.0.1 on: one address has ports for 28,000 connections a minute
 constexpr long limit_rss_kb = 1024;
-constexpr long limit_allocations = 200;  // what a pool or a cache happens to hold
+constexpr long limit_allocations = 500;  // what a pool or a cache happens to hold
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool memory_counts = false;  // freed memory rests in quarantine
 #else

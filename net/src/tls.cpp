@@ -179,8 +179,10 @@ std::unique_ptr<transport> tls_context::wrap(std::unique_ptr<transport> inner, c
     if (literal) {
         named = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl.get()), host.c_str()) == 1;
     } else {
+        // Neither certificates nor SNI know the dot that ends a whole name (RFC 6066, section 3).
+        const std::string name = host.substr(0, host.size() - (host.ends_with('.') ? 1 : 0));
         SSL_set_hostflags(ssl.get(), X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-        named = SSL_set1_host(ssl.get(), host.c_str()) == 1 && SSL_set_tlsext_host_name(ssl.get(), host.c_str()) == 1;
+        named = SSL_set1_host(ssl.get(), name.c_str()) == 1 && SSL_set_tlsext_host_name(ssl.get(), name.c_str()) == 1;
     }
     if (!named) throw error(errc::tls_failed, "[http] the host name cannot be verified by TLS");
     std::string key = host + ":" + std::to_string(port);

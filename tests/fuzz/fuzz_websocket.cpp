@@ -2,6 +2,7 @@
 // gives the same messages, what it sends is masked and well-formed, and nothing is left when it ends.
 #include "memory_transport.hpp"
 #include "websocket_frames.hpp"
+#include "websocket_handshake.hpp"
 #include "websocket_impl.hpp"
 
 #include <reagent/base/utf8.hpp>
@@ -111,7 +112,9 @@ awaitable<void> converse(std::unique_ptr<net_detail::transport> wire, plan p, ou
     o.message_max = message_max;
     o.max_head = 1024;
     o.random = [] { return std::uint64_t(0); };
+    o.header_lines = "X-Asks: fuzz\r\n";
     bench& b = the_bench();
+    net_detail::check_websocket_options(b.to, o);
     websocket ws = co_await net_detail::upgrade(b.client, std::move(wire), b.to, o);
     require(ws.is_open() && ws.head().status == 101);
     out->text += "open " + std::string(ws.protocol()) + "|";

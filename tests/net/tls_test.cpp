@@ -104,6 +104,7 @@ TEST(Tls, Case_E9_EveryCertificateProblemHasItsOwnMessage)
     };
     const row rows[] = {
         {"good", "localhost", nullptr},
+        {"good", "localhost.", nullptr},  // the dot of a whole name is in no certificate
         {"chained", "127.0.0.1", nullptr},
         {"reversed", "127.0.0.1", nullptr},
         {"expired", "127.0.0.1", "the peer's certificate has expired: it was valid until Jan  2 00:00:00 2020 GMT"},
