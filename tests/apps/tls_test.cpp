@@ -27,6 +27,7 @@ public:
         base_url = "https://127.0.0.1:" + said.substr(at, said.find_first_not_of("0123456789", at) - at) + "/v1";
     }
     const std::string& certificate() const { return certificate_.path(); }
+    const std::string& key() const { return key_.path(); }
     std::string base_url;
     program_result made;
 
@@ -64,6 +65,23 @@ TEST(Tls, TheRightAuthorityIsTrusted)
     // The server takes the request and keeps silent: the handshake went well.
     EXPECT_EQ(r.status, 1);
     EXPECT_THAT(r.err, HasSubstr("timed out after 300ms of socket inactivity"));
+}
+
+TEST(Tls, TheMockServesIt)
+{
+    const tls_server made;
+    program mock({"mock", "--tls-cert", made.certificate(), "--tls-key", made.key()});
+    mock.start();
+    ASSERT_TRUE(mock.wait_for_output("/v1\n"));
+    const std::string base = mock.output().substr(mock.output().find("http"), mock.output().find('\n') - mock.output().find("http"));
+    EXPECT_TRUE(base.starts_with("https://127.0.0.1:")) << base;
+    const program_result r = reagent_run({"run", "hello", "--base-url", base, "--model", "m", "--ca-file", made.certificate()});
+    EXPECT_EQ(r.status, 0) << r.err;
+    EXPECT_THAT(r.out, HasSubstr("You said: hello"));
+    EXPECT_EQ(reagent_run({"mock", "--tls-cert", made.certificate()}).status, 2) << "a certificate without its key";
+    const program_result missing = reagent_run({"mock", "--tls-cert", "/no/such/file", "--tls-key", made.key()});
+    EXPECT_EQ(missing.status, 2);
+    EXPECT_THAT(missing.err, HasSubstr("/no/such/file: No such file or directory"));
 }
 
 }  // namespace tls_test
