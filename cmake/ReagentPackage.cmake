@@ -15,13 +15,13 @@ target_compile_options(reagent_build INTERFACE
     $<$<BOOL:${REAGENT_WERROR}>:-Werror>
     $<$<CXX_COMPILER_ID:GNU>:-fcoroutines>
     # A false alarm of GCC 12: Asio's frame allocator, once inlined into a coroutine's start, looks like a mismatched pair of new and delete.
-    $<$<CXX_COMPILER_ID:GNU>:-Wno-mismatched-new-delete>)
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-mismatched-new-delete>
+    # Another one: the storage of an empty optional, under sanitizers and in unity units.
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 # GCC collects its garbage a dozen times in a unit full of templates, which takes a twentieth of the time and frees little.
 target_compile_options(reagent_build INTERFACE $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=524288>)
 if(REAGENT_SANITIZE)
-    # optional's storage trips -Wmaybe-uninitialized under sanitizers (GCC 12).
-    target_compile_options(reagent_build INTERFACE -fsanitize=${REAGENT_SANITIZE} -fno-omit-frame-pointer
-        $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+    target_compile_options(reagent_build INTERFACE -fsanitize=${REAGENT_SANITIZE} -fno-omit-frame-pointer)
     if(REAGENT_SANITIZE MATCHES "undefined")
         # Clang 14 cannot emit a coroutine with the check of function types ("difference across sections").
         # AddressSanitizer finds what null, alignment, vptr and object-size do, which nearly double the time to compile templates.
