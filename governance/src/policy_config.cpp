@@ -124,7 +124,7 @@ void section(reader& r, const json& v, const std::string& name, const std::array
     if (!v.is_object()) fail(name, "must be an object, not " + std::string(v.type_name()));
     for (const auto& [key, value] : v.as_object()) {
         const std::string where = name + '.' + key;
-        const auto rule = std::find_if(rules.begin(), rules.end(), [&](const key_rule& k) { return k.name == key; });
+        const auto rule = std::find_if(rules.begin(), rules.end(), [&key = key](const key_rule& k) { return k.name == key; });
         if (rule == rules.end()) {
             std::array<std::string_view, N> known;
             std::transform(rules.begin(), rules.end(), known.begin(), [](const key_rule& k) { return k.name; });
@@ -187,7 +187,7 @@ gate_policy gate_policy::from_json(const json& config)
     reader r{*built};
     if (const json* flag = config.find("allowUnknownKeys")) r.allow_unknown = flag->get_bool().value_or(false);
     for (const auto& [key, value] : config.as_object()) {
-        const auto rule = std::find_if(top_keys.begin(), top_keys.end(), [&](const key_rule& k) { return k.name == key; });
+        const auto rule = std::find_if(top_keys.begin(), top_keys.end(), [&key = key](const key_rule& k) { return k.name == key; });
         if (rule == top_keys.end()) {
             std::array<std::string_view, top_keys.size()> known;
             std::transform(top_keys.begin(), top_keys.end(), known.begin(), [](const key_rule& k) { return k.name; });
