@@ -183,7 +183,8 @@ public:
 private:
     void read_piece()
     {
-        const std::size_t room = std::clamp<std::size_t>(stream_->read_size_hint(least_room), least_room, most_room);
+        // Not by `read_size_hint`, which asserts that a last frame has bytes left; a peer may send one without any.
+        const std::size_t room = std::clamp<std::size_t>(filled_, least_room, most_room);
         message.bytes.resize(filled_ + room);
         stream_->async_read_some(asio::mutable_buffer(message.bytes.data() + filled_, room), ended(shared_from_this(), frame_op::read));
     }
