@@ -17,13 +17,14 @@ namespace asio = boost::asio;
 class wire {
 public:
     explicit wire(const bench::client_flags& flags)
-        : flags_(flags), context_(1), measured_(flags, "wire_client"), body_(bench::request_body(false)),
-          target_(reagent::url::parse_or_throw(std::string(flags.tls ? "https" : "http") + "://127.0.0.1:" + std::to_string(flags.port) +
-                                                   "/v1/chat/completions",
-                                               "bench")),
+        : flags_(flags),
+          context_(1),
+          measured_(flags, "wire_client"),
+          body_(bench::request_body(false)),
+          target_(reagent::url::parse_or_throw(
+              std::string(flags.tls ? "https" : "http") + "://127.0.0.1:" + std::to_string(flags.port) + "/v1/chat/completions", "bench")),
           client_(context_.get_executor(), options(flags))
-    {
-    }
+    {}
 
     int run()
     {
