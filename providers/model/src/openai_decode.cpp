@@ -1,3 +1,5 @@
+#include <simdjson.h>
+
 #include "repeated_delta.hpp"
 #include "tool_call_assembler.hpp"
 #include "wire_json.hpp"

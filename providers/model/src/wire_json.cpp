@@ -1,3 +1,5 @@
+#include <simdjson.h>
+
 #include "wire_json.hpp"
 
 #include "wire_scratch.hpp"

@@ -1,10 +1,8 @@
-/// The JSON of the wires, read for a decoder: by simdjson where that keeps every bit, leniently where it does not. Only decoders include this: the header of
-/// simdjson takes seconds to compile, so they share a unit.
+/// The JSON of the wires, read for a decoder: by simdjson where that keeps every bit, leniently where it does not. For decoders only, which include simdjson.h in
+/// front of this: it takes seconds to compile, so it stands in no header and the decoders share a unit.
 #pragma once
 #include <reagent/base/json.hpp>
 #include <reagent/model/answer_builder.hpp>
-
-#include <simdjson.h>
 
 #include <memory>
 #include <optional>
