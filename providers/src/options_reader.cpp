@@ -12,9 +12,9 @@ namespace reagent::inline v0::providers_detail {
 options_reader::options_reader(const json& j, std::string_view component, std::initializer_list<std::string_view> own, std::string_view base_url)
     : j_(j), component_(component), base_url_(base_url)
 {
-    const std::array<std::string_view, 13> shared = {"apiKey",          "model",           base_url,          "thinking",  "thinkingMode",
-                                                     "temperature",     "maxTokens",       "exposeErrorBody", "exposeMalformedArgs",
-                                                     "timeoutMs",       "deadlineMs",      "connectTimeoutMs", "headersTimeoutMs"};
+    const std::array<std::string_view, 13> shared = {
+        "apiKey",    "model",      base_url,           "thinking",        "thinkingMode", "temperature", "maxTokens", "exposeErrorBody", "exposeMalformedArgs",
+        "timeoutMs", "deadlineMs", "connectTimeoutMs", "headersTimeoutMs"};
     if (!j.is_object()) throw validation_error(prefixed(component, "options must be an object; got " + std::string(j.type_name())));
     for (const auto& [key, value] : j.as_object()) {
         if (std::find(shared.begin(), shared.end(), key) != shared.end() || std::find(own.begin(), own.end(), key) != own.end()) continue;

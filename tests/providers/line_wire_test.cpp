@@ -101,19 +101,35 @@ std::string outcome(std::string_view text, std::size_t cut, response_limits limi
 
 TEST(LineWire, LinesAreCutAnywhere)
 {
-    for (std::size_t cut = 0; cut <= lines.size(); ++cut) ASSERT_EQ(outcome(lines, cut), "id 7: a\xC3\xA9" "b end_turn") << cut;
-    EXPECT_EQ(outcome(lines, 5, {}, ""), "id 7: a\xC3\xA9" "b end_turn");
-    EXPECT_EQ(outcome(lines, 5, {}, "application/x-ndjson", false), "id 7: a\xC3\xA9" "b end_turn");
+    for (std::size_t cut = 0; cut <= lines.size(); ++cut)
+        ASSERT_EQ(outcome(lines, cut),
+                  "id 7: a\xC3\xA9"
+                  "b end_turn")
+            << cut;
+    EXPECT_EQ(outcome(lines, 5, {}, ""),
+              "id 7: a\xC3\xA9"
+              "b end_turn");
+    EXPECT_EQ(outcome(lines, 5, {}, "application/x-ndjson", false),
+              "id 7: a\xC3\xA9"
+              "b end_turn");
     EXPECT_EQ(outcome(R"({"text":"c","done":"end_turn"})", 5, {}, "application/json"), "id 7: c end_turn");
 }
 
 TEST(LineWire, TheLastLineNeedsNoEndButMustBeWhole)
 {
     const std::string text = lines.substr(0, lines.find("{\"done"));
-    EXPECT_EQ(outcome(text + R"({"done":"end_turn"})", 3), "id 7: a\xC3\xA9" "b end_turn");
-    EXPECT_EQ(outcome(text + R"({"done":"end_)", 3), "transport/premature-end: [LineProvider] response stream aborted before the body completed after a\xC3\xA9" "b");
-    EXPECT_EQ(outcome(text + "{\n", 3), "invalid-event: [LineProvider] stream event is not JSON: { after a\xC3\xA9" "b");
-    EXPECT_EQ(outcome(text + "{\"error\":\"boom\"}\n", 3), "stream-error: [LineProvider] boom after a\xC3\xA9" "b");
+    EXPECT_EQ(outcome(text + R"({"done":"end_turn"})", 3),
+              "id 7: a\xC3\xA9"
+              "b end_turn");
+    EXPECT_EQ(outcome(text + R"({"done":"end_)", 3),
+              "transport/premature-end: [LineProvider] response stream aborted before the body completed after a\xC3\xA9"
+              "b");
+    EXPECT_EQ(outcome(text + "{\n", 3),
+              "invalid-event: [LineProvider] stream event is not JSON: { after a\xC3\xA9"
+              "b");
+    EXPECT_EQ(outcome(text + "{\"error\":\"boom\"}\n", 3),
+              "stream-error: [LineProvider] boom after a\xC3\xA9"
+              "b");
 }
 
 TEST(LineWire, ALineHasALimit)
@@ -152,8 +168,7 @@ TEST(LineWire, TheDriverKnowsNoVendor)
     EXPECT_EQ(world.server.log().request(0).body, "warm");
     EXPECT_EQ(world.server.log().request(1).body, "cold");
     EXPECT_EQ(world.server.log().request(1).target(), "/plain");
-    const std::vector<std::string> expected = {"[LineProvider] toolChoice is passed over",
-                                               "[LineProvider] the model takes no temperature; it is left out"};
+    const std::vector<std::string> expected = {"[LineProvider] toolChoice is passed over", "[LineProvider] the model takes no temperature; it is left out"};
     EXPECT_EQ(said, expected);
 }
 

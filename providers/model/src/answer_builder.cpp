@@ -136,8 +136,7 @@ decode_state answer_builder::fail_said(const service_error& said, const json& bo
 {
     std::string text = quoted(said.message, 300);
     if (text.empty()) text = with_partial ? "the stream carries an error without a message" : "the answer is an error without a message";
-    provider_error e =
-        make_error(said.status == 429 ? errc::rate_limited : errc::provider_failed, text, bound, retryable_status(said.status) && !said.quota);
+    provider_error e = make_error(said.status == 429 ? errc::rate_limited : errc::provider_failed, text, bound, retryable_status(said.status) && !said.quota);
     e.status = said.status;
     if (codec_->options().expose_error_body) e.body = body.dump();
     return fail(std::move(e), with_partial);

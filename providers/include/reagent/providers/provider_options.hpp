@@ -38,14 +38,8 @@ public:
     REAGENT_PROVIDER_OPTION(Self, key, secret, codec_.key)
     /// The codec joins its path to it.
     REAGENT_PROVIDER_OPTION(Self, base_url, url, codec_.base_url)
-    Self& base_url(std::string_view text) &
-    {
-        return base_url(url::parse_or_throw(text, "base URL"));
-    }
-    Self&& base_url(std::string_view text) &&
-    {
-        return std::move(base_url(text));
-    }
+    Self& base_url(std::string_view text) & { return base_url(url::parse_or_throw(text, "base URL")); }
+    Self&& base_url(std::string_view text) && { return std::move(base_url(text)); }
     REAGENT_PROVIDER_OPTION(Self, temperature, std::optional<double>, codec_.temperature)
     /// Most tokens of one answer, for calls that set none.
     REAGENT_PROVIDER_OPTION(Self, max_tokens, std::optional<std::uint64_t>, codec_.max_tokens)
@@ -62,10 +56,7 @@ public:
         codec_.headers.emplace_back(std::move(name), std::move(value));
         return static_cast<Self&>(*this);
     }
-    Self&& header(std::string name, std::string value) &&
-    {
-        return std::move(header(std::move(name), std::move(value)));
-    }
+    Self&& header(std::string name, std::string value) && { return std::move(header(std::move(name), std::move(value))); }
     /// An object: members of every body that have no setter here (`top_p`, `seed`, `stop`, `parallel_tool_calls`).
     REAGENT_PROVIDER_OPTION(Self, members, json, codec_.members)
     /// Most bytes of arguments of one call. Default 8 MiB.
@@ -83,14 +74,8 @@ public:
     REAGENT_PROVIDER_OPTION(Self, limits, response_limits, call_.limits)
     REAGENT_PROVIDER_OPTION(Self, log, log_sink, call_.log)
 
-    const Codec& codec() const noexcept
-    {
-        return codec_;
-    }
-    const http_call_options& call() const noexcept
-    {
-        return call_;
-    }
+    const Codec& codec() const noexcept { return codec_; }
+    const http_call_options& call() const noexcept { return call_; }
 
 protected:
     provider_options() = default;
