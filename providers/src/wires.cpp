@@ -1,4 +1,5 @@
 #include <reagent/providers/openai.hpp>
+#include <reagent/providers/openai_responses.hpp>
 #include <reagent/providers/wires.hpp>
 
 #include <array>
@@ -16,6 +17,7 @@ configured_wire configure(const json& j)
 
 constexpr std::array wires = {
     wire_entry{"openai", &configure<openai_options, openai_codec>},
+    wire_entry{"openai-responses", &configure<openai_responses_options, openai_responses_codec>},
 };
 
 }  // namespace

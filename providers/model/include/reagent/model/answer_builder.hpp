@@ -62,6 +62,10 @@ public:
     bool add_call(const model_detail::tool_fragment& f, bool whole, event_batch* out);
     /// A call that cannot be read at all. False: as `add_call`.
     bool add_unreadable_call();
+    /// Whether the call at `position`, in order of appearance, is what `f` says as a whole.
+    bool holds_call(std::size_t position, const model_detail::tool_fragment& f) const noexcept;
+    /// Forgets the calls, for an answer that says at its end what they were. Events that are out stay out.
+    void drop_calls() noexcept;
     /// A round that the service itself calls malformed.
     void set_malformed(malformed_tool_call m) { result_.malformed = std::move(m); }
     /// The raw finish reason; the first non-empty one holds, and the answer is complete but for what may still come behind it.
