@@ -52,6 +52,8 @@ public:
     virtual awaitable<void> ready(direction d, error_code& ec) = 0;
     /// As `ready` for whichever of the two directions comes first.
     virtual awaitable<void> ready_either(error_code& ec) = 0;
+    /// Waits until the others have gone on that became ready in this turn of the loop, or for the next turn. Cancellation: terminal.
+    virtual awaitable<void> turn_end(error_code& ec) = 0;
     /// As `ready` for one who is no coroutine. Called on the executor of the transport unless `handler` has its own.
     virtual void when_ready(direction d, ready_handler handler) = 0;
     /// Ends all waits.
