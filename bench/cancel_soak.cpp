@@ -8,6 +8,7 @@
 //
 // `bench/cancel_soak` does all of it.
 #include "bench_common.hpp"
+#include "counted.hpp"
 
 #include <reagent/base/error.hpp>
 #include <reagent/model/event.hpp>
@@ -35,6 +36,7 @@
 namespace {
 
 namespace asio = boost::asio;
+using bench::counted;
 
 constexpr int at_once = 200;
 constexpr int addresses = 64;  // from 127.0.0.1 on: one address has ports for 28,000 connections a minute
@@ -45,16 +47,6 @@ constexpr bool memory_counts = false;  // freed memory rests in quarantine
 #else
 constexpr bool memory_counts = true;
 #endif
-
-/// Counts the objects it is a member of.
-struct counted {
-    counted() noexcept { ++alive; }
-    counted(const counted&) noexcept { ++alive; }
-    counted(counted&&) noexcept { ++alive; }
-    counted& operator=(const counted&) = default;
-    ~counted() { --alive; }
-    static inline long alive = 0;
-};
 
 /// The ports of the plain server and of the one over TLS, 0 without.
 struct ports {

@@ -57,7 +57,7 @@ int main()
             request.prefix = &prefix;
             std::string unused;
             const std::int64_t began = bench::monotonic_ns();
-            const reagent::openai_call_plan plan = codec.plan(request);
+            const reagent::call_plan plan = codec.plan(request);
             const reagent::wire_request wire = codec.encode(request, plan, true, {}, unused);
             cost_us[static_cast<std::size_t>(round)].push_back(static_cast<double>(bench::monotonic_ns() - began) / 1000);
             body_bytes = wire.body.size();

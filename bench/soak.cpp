@@ -3,6 +3,7 @@
 //
 //     soak [runs]
 #include "bench_common.hpp"
+#include "counted.hpp"
 
 #include <reagent/agent/agent.hpp>
 #include <reagent/agent/make_tool.hpp>
@@ -18,20 +19,11 @@
 namespace {
 
 namespace asio = boost::asio;
+using bench::counted;
 
 constexpr int at_once = 100;
 constexpr int cancel_every = 10;
 constexpr double limit_bytes_per_run = 16;
-
-/// Counts the objects it is a member of.
-struct counted {
-    counted() noexcept { ++alive; }
-    counted(const counted&) noexcept { ++alive; }
-    counted(counted&&) noexcept { ++alive; }
-    counted& operator=(const counted&) = default;
-    ~counted() { --alive; }
-    static inline std::int64_t alive = 0;
-};
 
 /// Asks for the tool, then answers; every answer passes through the executor once.
 class two_rounds final : public reagent::provider {

@@ -4,6 +4,7 @@
 #include "parking.hpp"
 #include "pool_index.hpp"
 #include "response_reader.hpp"
+#include "route_table.hpp"
 #include "transport.hpp"
 
 #include <reagent/base/address.hpp>
@@ -11,7 +12,6 @@
 #include <reagent/net/deadline_queue.hpp>
 #include <reagent/net/http_client.hpp>
 
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -50,7 +50,7 @@ struct http_client::impl {
     clock_ptr time;
     deadline_queue deadlines;
     net_detail::dialler dials;
-    std::deque<http_route> routes;  // those seen, by their number; the first leads straight there
+    net_detail::route_table routes;
     net_detail::pool_index pool;
     std::unique_ptr<char[]> scratch;
     http_exchange::impl* tenant = nullptr;  // whose unread body bytes are in the scratch buffer

@@ -3,7 +3,6 @@
 
 #include <boost/asio/this_coro.hpp>
 
-#include <algorithm>
 #include <utility>
 
 namespace reagent::inline v0 {
@@ -30,7 +29,6 @@ http_client::impl::impl(any_io_executor ex, http_client_options o)
       time(options.clock ? options.clock : clock::system()),
       deadlines(executor, time),
       dials(executor, options, time, deadlines),
-      routes(1),
       pool(pool_limits_of(options)),
       scratch(std::make_unique<char[]>(scratch_size + padding))
 {}
@@ -50,9 +48,7 @@ net_detail::pool_origin& http_client::impl::origin_of(const http_request& reques
     const url& to = request.target;
     const http_route* const way = way_for(to, request.route);
     if (!way) return pool.origin(to.tls(), to.host(), to.port());
-    auto at = std::find(routes.begin(), routes.end(), *way);
-    if (at == routes.end()) at = routes.insert(routes.end(), *way);
-    const auto number = static_cast<std::uint32_t>(at - routes.begin());
+    const std::uint32_t number = routes.number_of(*way, options.max_routes, pool);
     // A proxy passes plain requests to any host over one connection.
     if (way->proxied() && !to.tls()) return pool.origin(way->at().tls(), way->at().host(), way->at().port(), number);
     return pool.origin(to.tls(), to.host(), to.port(), number);

@@ -120,6 +120,18 @@ void pool_index::close_idle()
     }
 }
 
+void pool_index::mark_busy_routes(std::vector<bool>& busy) const
+{
+    for (const auto& [k, o] : origins_)
+        if (k.route < busy.size() && (o.open_ > o.idle_.size() || o.waiting_ > 0)) busy[k.route] = true;
+}
+
+void pool_index::forget_route(std::uint32_t route)
+{
+    last_ = nullptr;
+    std::erase_if(origins_, [route](const auto& entry) { return entry.first.route == route; });
+}
+
 std::size_t pool_index::open() const noexcept
 {
     std::size_t n = 0;

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 namespace reagent::inline v0::net_detail {
 
@@ -94,6 +95,10 @@ public:
     void sweep(steady_time now);
     /// Drops all idle connections.
     void close_idle();
+    /// Sets `busy[route]` for each route on which connections are in use or being dialled, or are waited for.
+    void mark_busy_routes(std::vector<bool>& busy) const;
+    /// Drops the entries of a route that is not busy, its idle connections with them.
+    void forget_route(std::uint32_t route);
 
     std::size_t open() const noexcept;
     std::size_t idle() const noexcept;

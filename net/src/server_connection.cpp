@@ -81,6 +81,20 @@ std::chrono::nanoseconds server_connection::limit() const noexcept
     return std::chrono::nanoseconds(0);
 }
 
+// When the stage has taken too long.
+steady_time server_connection::due() const noexcept
+{
+    const std::chrono::nanoseconds most = limit();
+    steady_time end = most.count() == 0 ? steady_time::max() : later(since_, most);
+    const http_server_limits& l = state_->options.limits;
+    if (stage_ == stage::body && l.body_rate > 0) {
+        // Each byte alone keeps the other limit from firing. A year is as good as no end, and no overflow.
+        const std::uint64_t earned = std::min<std::uint64_t>(request_->body.size() / l.body_rate, 365u * 24 * 3600);
+        end = std::min(end, later(later(request_->body_since, l.body_grace), std::chrono::seconds(static_cast<std::int64_t>(earned))));
+    }
+    return end;
+}
+
 void server_connection::enter(stage s)
 {
     stage_ = s;
@@ -91,9 +105,8 @@ void server_connection::enter(stage s)
 // A place in the queue for a later time is left as it is when that time is not too late: it looks again then.
 void server_connection::arm()
 {
-    const std::chrono::nanoseconds l = limit();
-    if (l.count() == 0) return;
-    const steady_time when = later(since_, l);
+    const steady_time when = due();
+    if (when == steady_time::max()) return;
     if (!linked() || linked_for() > when) state_->deadlines.link(*this, when);
 }
 
@@ -101,12 +114,13 @@ steady_time server_connection::on_deadline(steady_time now)
 {
     const auto self = shared_from_this();
     if (closed()) return steady_time::max();
-    const std::chrono::nanoseconds l = limit();
-    if (l.count() == 0) return steady_time::max();
-    if (const steady_time end = later(since_, l); end > now) return end;
+    if (const steady_time end = due(); end > now) return end;
     if (stage_ != stage::idle && stage_ != stage::lingering) ++state_->stats.timed_out;
     switch (stage_) {
-    case stage::head: refuse(408, "the request head took too long", {}, 0, false); break;
+    case stage::head:
+        if (state_->rate && has_peer_) state_->rate->admit(server_rate::key_of(peer_), now);
+        refuse(408, "the request head took too long", {}, 0, false);
+        break;
     case stage::body: refuse(408, "the request body took too long", {}, 0, false); break;
     case stage::answering: finish(peer_end::stopped, true); break;
     default: finish(peer_end::stopped, false); break;
@@ -215,7 +229,8 @@ void server_connection::parse(std::size_t n)
         const bool had_head = reader.head_done();
         const request_reader::outcome o = reader.feed(data, n);
         if (reader.failed()) {
-            refuse(reader.status(), reader.failure_text(), {}, 0, false);
+            // One whose head was good has been counted.
+            if (had_head || reader.head_done() || admitted()) refuse(reader.status(), reader.failure_text(), {}, 0, false);
             break;
         }
         if (o.body_size > 0) {
@@ -241,19 +256,25 @@ void server_connection::parse(std::size_t n)
     if (in_.empty() && in_.capacity() > 4096) in_ = std::string();
 }
 
+// Counts a request to the rate of its peer. False when it is one too many, and has been refused for that.
+bool server_connection::admitted()
+{
+    if (!state_->rate || !has_peer_) return true;
+    const duration wait = state_->rate->admit(server_rate::key_of(peer_), state_->clock->now());
+    if (wait.count() <= 0) return true;
+    ++state_->stats.rate_limited;
+    const request_reader& reader = request_->reader;
+    const auto seconds = std::chrono::ceil<std::chrono::seconds>(wait).count();
+    refuse(429, "this client sends requests too fast", {}, static_cast<std::uint64_t>(seconds), reader.done() && reader.keep_alive());
+    return false;
+}
+
 // False when the request has been refused.
 bool server_connection::on_head()
 {
+    if (!admitted()) return false;
     request_reader& reader = request_->reader;
-    if (state_->rate && has_peer_) {
-        const duration wait = state_->rate->admit(server_rate::key_of(peer_), state_->clock->now());
-        if (wait.count() > 0) {
-            ++state_->stats.rate_limited;
-            const auto seconds = std::chrono::ceil<std::chrono::seconds>(wait).count();
-            refuse(429, "this client sends requests too fast", {}, static_cast<std::uint64_t>(seconds), reader.done() && reader.keep_alive());
-            return false;
-        }
-    }
+    request_->body_since = state_->clock->now();
     if (!reader.wants_continue() || !request_->body.empty()) return true;
     // The client waits for a word of ours; a final one spares it the body.
     const std::string_view target(reader.head().target);

@@ -79,6 +79,7 @@ private:
 
     steady_time on_deadline(steady_time now) override;
     std::chrono::nanoseconds limit() const noexcept;
+    steady_time due() const noexcept;
     void enter(stage s);
     void arm();
     void wait_handshake(direction d);
@@ -89,6 +90,7 @@ private:
     void on_writable();
     void parse(std::size_t n);
     void resume();
+    bool admitted();
     bool on_head();
     void dispatch();
     void keep_pipelined(std::string_view bytes);

@@ -36,7 +36,7 @@ error_code last_error() noexcept
 void check(const http_server_limits& l)
 {
     const auto bad = [](const char* what) { throw config_error(std::string("[http_server] limits.") + what); };
-    for (const auto d : {l.handshake, l.head, l.body_idle, l.write_idle, l.keep_alive, l.linger})
+    for (const auto d : {l.handshake, l.head, l.body_idle, l.body_grace, l.write_idle, l.keep_alive, l.linger})
         if (d.count() < 0) bad("a duration must not be negative; zero is off");
     if (l.max_head == 0 || l.max_head > 64 * 1024) bad("max_head must be from 1 to 65536");
     if (l.max_line == 0) bad("max_line must be at least 1");

@@ -29,6 +29,7 @@ struct incoming_request {
     explicit incoming_request(const request_limits& limits) : reader(limits) {}
     request_reader reader;
     std::string body;
+    steady_time body_since{};  ///< when its head was complete
 };
 
 /// What the connections of one server share. Connections and unfinished handlers keep it alive.

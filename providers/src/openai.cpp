@@ -1,55 +1,24 @@
-#include "openai_call.hpp"
+#include "options_reader.hpp"
 
-#include <reagent/base/error.hpp>
+#include <reagent/providers/http_provider.hpp>
+#include <reagent/providers/openai.hpp>
 
 namespace reagent::inline v0 {
 
-namespace providers_detail {
-
-openai_provider::openai_provider(http_client http, openai_options options) : http_(std::move(http)), options_(std::move(options)), codec_(options_.codec())
+openai_options openai_options::from_json(const json& j)
 {
-    if (codec_.key_in_clear()) warn("the API key travels in the clear to " + codec_.endpoint().authority() + "; use https");
+    const providers_detail::options_reader reader(j, openai_component, {"legacyMaxTokens", "streamUsage", "systemRole"});
+    openai_options out;
+    reader.read_shared(out.codec_, out.call_);
+    reader.read("legacyMaxTokens", out.codec_.legacy_max_tokens);
+    reader.read("streamUsage", out.codec_.stream_usage);
+    reader.read("systemRole", out.codec_.system_role);
+    return out;
 }
-
-model_call_ptr openai_provider::start(generate_request request)
-{
-    return std::make_unique<openai_call>(self(), std::move(request));
-}
-
-namespace {
-
-awaitable<generate_result> result_of(std::unique_ptr<openai_call> call)
-{
-    while (call->unfinished()) co_await call->step(nullptr);
-    call->check();
-    co_return call->take_result();
-}
-
-}  // namespace
-
-awaitable<generate_result> openai_provider::generate(generate_request request)
-{
-    request.options.stream = false;
-    return result_of(std::make_unique<openai_call>(self(), std::move(request)));
-}
-
-void openai_provider::warn(std::string_view what) const
-{
-    options_.log()(log_level::warn, prefixed("OpenAIProvider", what));
-}
-
-void openai_provider::warn_once(bool& said, std::string_view what)
-{
-    if (said) return;
-    said = true;
-    warn(what);
-}
-
-}  // namespace providers_detail
 
 provider_ptr openai_chat(http_client http, openai_options options)
 {
-    return std::make_shared<providers_detail::openai_provider>(std::move(http), std::move(options));
+    return make_http_provider(std::move(http), std::make_unique<openai_codec>(options.codec()), options.call());
 }
 
 }  // namespace reagent::inline v0

@@ -50,9 +50,9 @@ std::optional<std::uint64_t> announced_length(const http_fields& fields) noexcep
     return n;
 }
 
-provider_error named(errc code, std::string_view bound, std::string_view text)
+provider_error bounded(std::string_view component, errc code, std::string_view bound, std::string_view text)
 {
-    provider_error e(code, prefixed(openai_component, text), false);
+    provider_error e(code, prefixed(component, text), false);
     e.bound = bound;
     return e;
 }
@@ -64,14 +64,14 @@ bool whole_event(std::string_view data)
     return json::parse(data).has_value();
 }
 
-provider_error body_too_large(std::uint64_t limit)
+std::string body_too_large(std::uint64_t limit)
 {
-    return named(errc::body_too_large, "body-too-large", "the response body passes the limit of " + std::to_string(limit) + " bytes");
+    return "the response body passes the limit of " + std::to_string(limit) + " bytes";
 }
 
-provider_error stream_too_large(std::uint64_t limit)
+std::string stream_too_large(std::uint64_t limit)
 {
-    return named(errc::body_too_large, "body-too-large", "the text and tool calls of the stream pass the limit of " + std::to_string(limit) + " bytes");
+    return "the text and tool calls of the stream pass the limit of " + std::to_string(limit) + " bytes";
 }
 
 /// The transport names itself at the front of its sentence; ours does so here.
@@ -83,10 +83,10 @@ std::string_view without_component(std::string_view said) noexcept
 }
 
 /// The errors of sizes and codings, which sending again does not cure.
-std::optional<provider_error> final_failure(const error& failure)
+std::optional<provider_error> final_failure(const error& failure, std::string_view component)
 {
     const error_code code = failure.code();
-    const auto make = [&](errc c, std::string_view bound) { return named(c, bound, without_component(failure.message())); };
+    const auto make = [&](errc c, std::string_view bound) { return bounded(component, c, bound, without_component(failure.message())); };
     if (code == errc::body_too_large) return make(errc::body_too_large, "body-too-large");
     if (code == errc::headers_too_large) return make(errc::headers_too_large, "headers-too-large");
     if (code == errc::event_too_large) return make(errc::event_too_large, "event-too-large");
@@ -96,44 +96,47 @@ std::optional<provider_error> final_failure(const error& failure)
 
 }  // namespace
 
-provider_error transport_failure(const error& failure)
+provider_error transport_failure(const error& failure, std::string_view component)
 {
-    if (auto known = final_failure(failure)) return std::move(*known);
+    if (auto known = final_failure(failure, component)) return std::move(*known);
     const error_code code = failure.code();
     const errc kept = code.category() == error_category() ? static_cast<errc>(code.value()) : errc::transport_failed;
-    provider_error e(kept, prefixed(openai_component, without_component(failure.message())), failure.retryable());
+    provider_error e(kept, prefixed(component, without_component(failure.message())), failure.retryable());
     e.bound = "transport";
     if (const auto* broken = dynamic_cast<const transport_error*>(&failure)) e.cause = broken->cause();
     return e;
 }
 
-response_decoder::response_decoder(const openai_codec& codec, tool_list tools, bool stream_asked, unsigned status, const http_fields& fields, system_time now,
+response_decoder::response_decoder(const wire_codec& codec, tool_list tools, bool stream_asked, unsigned status, const http_fields& fields, system_time now,
                                    response_limits limits)
-    : fields_(&fields),
+    : codec_(&codec),
+      fields_(&fields),
       now_(now),
       limits_(limits),
-      answer_(codec, std::move(tools), std::string(fields.get("x-request-id"))),
-      events_(limits.max_event),
-      expose_error_body_(codec.options().expose_error_body),
+      answer_(codec.decoder(std::move(tools), std::string(fields.get(codec.request_id_header())))),
+      pieces_(std::in_place_type<sse_parser>, limits.max_event),
       status_(static_cast<int>(status))
 {
+    const bool lines = codec.framing() == stream_framing::ndjson;
+    if (lines) pieces_.emplace<line_framer>(limits.max_event);
     const std::string_view type = fields.get("content-type");
     if (status_ < 200 || status_ >= 300) {
         mode_ = mode::failure;
         if (status_ >= 400) return;
-        http_failure f(openai_component, status_, header_lookup(fields_, &get), {}, now_, false);
+        http_failure f(codec_->component(), status_, header_lookup(fields_, &get), {}, now_, false);
         provider_error e(errc::provider_failed,
-                         prefixed(openai_component, "HTTP " + std::to_string(status_) + ": redirects are not followed; check the base URL"),
+                         prefixed(codec_->component(), "HTTP " + std::to_string(status_) + ": redirects are not followed; check the base URL"),
                          f.error.retryable());
         e.status = status_;
-        set(answer_.fail(std::move(e), false));
+        set(answer_->fail(std::move(e), false));
         return;
     }
     html_ = is_type(type, "text/html");
-    const bool stream_typed = is_type(type, "text/event-stream");
-    if (html_ || is_type(type, "application/json")) mode_ = mode::json;
-    else mode_ = stream_asked || stream_typed ? mode::sniff : mode::json;
-    if (mode_ == mode::json && announced_length(fields).value_or(0) > limits_.max_body) set(answer_.fail(body_too_large(limits_.max_body), false));
+    const bool stream_typed = is_type(type, lines ? "application/x-ndjson" : "text/event-stream");
+    if (html_ || is_type(type, "application/json") || !(stream_asked || stream_typed)) mode_ = mode::json;
+    else mode_ = lines ? mode::stream : mode::sniff;  // a line looks like a body
+    if (mode_ == mode::json && announced_length(fields).value_or(0) > limits_.max_body)
+        set(answer_->fail(named(errc::body_too_large, "body-too-large", body_too_large(limits_.max_body)), false));
 }
 
 decode_state response_decoder::feed(std::string_view bytes, event_batch* out)
@@ -159,7 +162,7 @@ decode_state response_decoder::feed(std::string_view bytes, event_batch* out)
             return feed_stream(held, out);
         }
     }
-    if (body_.size() > limits_.max_body) return set(answer_.fail(body_too_large(limits_.max_body), false));
+    if (body_.size() > limits_.max_body) return set(answer_->fail(named(errc::body_too_large, "body-too-large", body_too_large(limits_.max_body)), false));
     return state_;
 }
 
@@ -168,26 +171,50 @@ decode_state response_decoder::feed_last(std::string_view bytes, event_batch* ou
     const bool in_one_piece = mode_ == mode::json && body_.empty() && !html_ && bytes.size() <= limits_.max_body && !bytes.starts_with(byte_order_mark);
     if (state_ == decode_state::more && in_one_piece) {
         whole_ = true;
-        return set(answer_.on_body(bytes, status_, out));
+        return set(answer_->on_body(bytes, status_, out));
     }
     if (feed(bytes, out) == decode_state::more) end(body_end::complete, out);
     return state_;
 }
 
+provider_error response_decoder::named(errc code, std::string_view bound, std::string_view text) const
+{
+    return bounded(codec_->component(), code, bound, text);
+}
+
+decode_state response_decoder::event_too_large()
+{
+    return set(answer_->fail(
+        named(errc::event_too_large, "event-too-large", "a stream event passes the limit of " + std::to_string(limits_.max_event) + " bytes"), true));
+}
+
 decode_state response_decoder::feed_stream(std::string_view bytes, event_batch* out)
 {
-    events_.feed(bytes);
-    sse_event e;
-    while (events_.next(e)) {
-        const decode_state s = answer_.on_event(e.data, e.type, out);
-        if (s == decode_state::more && answer_.held_bytes() > limits_.max_stream) return set(answer_.fail(stream_too_large(limits_.max_stream), true));
-        if (s == decode_state::more) continue;
-        whole_ = s == decode_state::done;
-        return set(s);
+    if (auto* events = std::get_if<sse_parser>(&pieces_)) {
+        events->feed(bytes);
+        sse_event e;
+        while (events->next(e))
+            if (take_piece(e.data, e.type, out) != decode_state::more) return state_;
+        return events->failed() ? event_too_large() : state_;
     }
-    if (!events_.failed()) return state_;
-    return set(answer_.fail(
-        named(errc::event_too_large, "event-too-large", "a stream event passes the limit of " + std::to_string(limits_.max_event) + " bytes"), true));
+    auto& lines = std::get<line_framer>(pieces_);
+    lines.feed(bytes);
+    framed_line l;
+    while (lines.next(l)) {
+        if (l.too_long) return event_too_large();
+        if (take_piece(l.text, {}, out) != decode_state::more) return state_;
+    }
+    return state_;
+}
+
+decode_state response_decoder::take_piece(std::string_view data, std::string_view type, event_batch* out)
+{
+    const decode_state s = answer_->on_event(data, type, out);
+    if (s == decode_state::more && answer_->held_bytes() > limits_.max_stream)
+        return set(answer_->fail(named(errc::body_too_large, "body-too-large", stream_too_large(limits_.max_stream)), true));
+    if (s == decode_state::more) return s;
+    whole_ = s == decode_state::done;
+    return set(s);
 }
 
 decode_state response_decoder::end(body_end how, event_batch* out)
@@ -196,67 +223,70 @@ decode_state response_decoder::end(body_end how, event_batch* out)
     const bool clean = how == body_end::complete;
     if (mode_ == mode::sniff) mode_ = mode::stream;
     if (mode_ == mode::stream) {
+        // An event without its blank line, or a line without its end, counts only when it is whole; a cut one is the cut, not a bad event.
         sse_event e;
-        // An event without its blank line counts only when it is whole; a cut one is the cut, not a bad event.
-        if (clean && events_.finish(e) && whole_event(e.data)) {
-            const decode_state s = answer_.on_event(e.data, e.type, out);
-            if (s != decode_state::more) {
-                whole_ = s == decode_state::done;
-                return set(s);
-            }
+        framed_line l;
+        if (auto* events = std::get_if<sse_parser>(&pieces_)) {
+            if (clean && events->finish(e) && whole_event(e.data) && take_piece(e.data, e.type, out) != decode_state::more) return state_;
+        } else if (clean && std::get<line_framer>(pieces_).finish(l) && !l.too_long && whole_event(l.text)) {
+            if (take_piece(l.text, {}, out) != decode_state::more) return state_;
         }
-        whole_ = answer_.complete();
-        return set(answer_.on_end(clean, out));
+        whole_ = answer_->complete();
+        return set(answer_->on_end(clean, out));
     }
     if (clean) {
         whole_ = true;
         return finish_body(out);
     }
-    provider_error e(errc::stream_truncated, prefixed(openai_component, "response stream aborted before the body completed"), true);
+    provider_error e(errc::stream_truncated, prefixed(codec_->component(), "response stream aborted before the body completed"), true);
     e.bound = "transport";
     e.event = "aborted";
     if (status_ >= 400) e.status = status_;
-    return set(answer_.fail(std::move(e), false));
+    return set(answer_->fail(std::move(e), false));
 }
 
 decode_state response_decoder::broken(const error& failure, event_batch* out)
 {
     if (state_ != decode_state::more) return state_;
-    const bool unreadable = final_failure(failure).has_value();
+    const bool unreadable = final_failure(failure, codec_->component()).has_value();
     // The status is the verdict, also when its page cannot be read.
     if (mode_ == mode::failure && unreadable) return finish_body(out);
     if (failure.code() == errc::bad_encoding) {
         const std::string coding = untrusted_text(fields_->get("content-encoding"), 40);
-        return set(answer_.fail(named(errc::bad_encoding, "bad-encoding", "content coding " + coding + " is not supported, or its data is corrupt"),
-                                mode_ == mode::stream));
+        return set(answer_->fail(named(errc::bad_encoding, "bad-encoding", "content coding " + coding + " is not supported, or its data is corrupt"),
+                                 mode_ == mode::stream));
     }
-    if (auto final = final_failure(failure)) return set(answer_.fail(std::move(*final), mode_ == mode::stream));
+    if (auto final = final_failure(failure, codec_->component())) return set(answer_->fail(std::move(*final), mode_ == mode::stream));
     return end(body_end::aborted, out);
 }
 
 decode_state response_decoder::finish_body(event_batch* out)
 {
     if (mode_ == mode::failure) {
-        http_failure f(openai_component, status_, header_lookup(fields_, &get), body_, now_, expose_error_body_, answer_.key());
+        http_failure f(codec_->component(), status_, header_lookup(fields_, &get), body_, now_, codec_->options().expose_error_body, codec_->key());
         service_message_ = std::move(f.service_message);
-        return set(answer_.fail(std::move(f.error), false));
+        return set(answer_->fail(std::move(f.error), false));
     }
     if (html_) {
-        provider_error e(errc::invalid_json, prefixed(openai_component, "Invalid JSON response: " + answer_.quoted(body_, 200)), body_.empty());
+        provider_error e(errc::invalid_json, prefixed(codec_->component(), "Invalid JSON response: " + answer_->quoted(body_, 200)), body_.empty());
         e.bound = "invalid-json";
         e.status = status_;
-        if (expose_error_body_) e.body = repair_utf8(body_);
-        return set(answer_.fail(std::move(e), false));
+        if (codec_->options().expose_error_body) e.body = repair_utf8(body_);
+        return set(answer_->fail(std::move(e), false));
     }
     if (body_.starts_with(byte_order_mark)) body_.erase(0, byte_order_mark.size());
-    return set(answer_.on_body(body_, status_, out));
+    return set(answer_->on_body(body_, status_, out));
+}
+
+void response_decoder::complete_result()
+{
+    if (tells_rate_limits(*fields_)) answer_->result().rate_limit = rate_limit_from(header_lookup(fields_, &get), now_);
 }
 
 generate_result response_decoder::take_result()
 {
-    generate_result r = answer_.take_result();
-    if (tells_rate_limits(*fields_)) r.rate_limit = rate_limit_from(header_lookup(fields_, &get), now_);
-    return r;
+    complete_result();
+    return answer_->take_result();
 }
 
 }  // namespace reagent::inline v0

@@ -3,9 +3,9 @@
 #include <reagent/base/error.hpp>
 #include <reagent/base/untrusted_text.hpp>
 #include <reagent/net/content_decoder.hpp>
-#include <reagent/providers/openai.hpp>
 #include <reagent/providers/response_decoder.hpp>
 #include <reagent/providers/wire_cases.hpp>
+#include <reagent/providers/wires.hpp>
 
 #include <charconv>
 
@@ -50,11 +50,13 @@ tool_list tools_from(const json& list)
     return out;
 }
 
-void want_known_provider(const json& in)
+const wire_entry& wanted_wire(const json& in)
 {
     const std::string* name = in["provider"].get_string();
-    if (name == nullptr) throw usage_fault("provider must be a string; known are openai");
-    if (*name != "openai") throw usage_fault("unknown provider " + untrusted_text(*name, 40) + "; known are openai");
+    if (name == nullptr) throw usage_fault("provider must be a string; known are " + wire_names());
+    const wire_entry* known = find_wire(*name);
+    if (known == nullptr) throw usage_fault("unknown provider " + untrusted_text(*name, 40) + "; known are " + wire_names());
+    return *known;
 }
 
 std::vector<std::string> segments_of(const json& in)
@@ -92,7 +94,7 @@ body_end how_it_ended(std::string_view end, const http_fields& fields, std::size
     throw usage_fault("end must be eof, reset or chunked-end");
 }
 
-json decode_openai(const json& in)
+json decode_one(const wire_entry& provider, const json& in)
 {
     const split_options options(in["options"]);
     const std::vector<std::string> segments = segments_of(in);
@@ -107,16 +109,16 @@ json decode_openai(const json& in)
     }
     const std::string end = in["end"].is_string() ? in["end"].as_string() : "eof";
 
-    const openai_options provider = openai_options::from_json(options.provider);
-    const openai_codec codec(provider.codec());
+    const configured_wire configured = provider.configure(options.provider);
+    const wire_codec& codec = *configured.codec;
     generate_request request(transcript(), tools_from(options.tools));
-    request.options = generate_options::from_json(options.call, "OpenAIProvider");
+    request.options = generate_options::from_json(options.call, codec.component());
     request.options.stream = in["stream"].is_bool() && in["stream"].as_bool();
-    const openai_call_plan plan = codec.plan(request);
+    const call_plan plan = codec.plan(request);
     const thinking_ladder ladder = codec.ladder(plan, std::nullopt);
 
     response_decoder decoder(codec, request.tools, request.options.stream, static_cast<unsigned>(*status), fields, std::chrono::system_clock::now(),
-                             provider.limits());
+                             configured.call.limits);
     auto coding = content_decoder::make(fields.get("content-encoding"));
     if (!coding && decoder.state() == decode_state::more)
         decoder.broken(error(coding.error(), "content coding " + untrusted_text(fields.get("content-encoding"), 40) + " is not supported"), nullptr);
@@ -144,15 +146,15 @@ json decode_openai(const json& in)
     return json::object().set("result", result.to_json());
 }
 
-json encode_openai(const json& in)
+json encode_one(const wire_entry& provider, const json& in)
 {
     const split_options options(in["options"]);
-    const openai_options provider = openai_options::from_json(options.provider);
-    const openai_codec codec(provider.codec());
+    const configured_wire configured = provider.configure(options.provider);
+    const wire_codec& codec = *configured.codec;
     generate_request request(transcript_from_json(in["messages"]), tools_from(in["tools"]));
-    request.options = generate_options::from_json(in["call"], "OpenAIProvider");
+    request.options = generate_options::from_json(in["call"], codec.component());
     request.options.stream = options.stream;
-    const openai_call_plan plan = codec.plan(request);
+    const call_plan plan = codec.plan(request);
     const thinking_ladder ladder = codec.ladder(plan, std::nullopt);
     std::string storage;
     const wire_request wire = codec.encode(request, plan, true, ladder.members(), storage);
@@ -170,13 +172,12 @@ json encode_openai(const json& in)
         .set("body", json::parse_or_throw(wire.body, "the encoded body"));
 }
 
-json answer(const json& in, json (*run)(const json&))
+json answer(const json& in, json (*run)(const wire_entry&, const json&))
 {
     json out;
     try {
         if (!in.is_object()) throw usage_fault("a case must be an object");
-        want_known_provider(in);
-        out = run(in);
+        out = run(wanted_wire(in), in);
     } catch (const usage_fault& e) {
         out = json::object().set("error", json::object().set("kind", "usage").set("message", e.message()));
     } catch (const std::exception&) {
@@ -194,12 +195,12 @@ json answer(const json& in, json (*run)(const json&))
 
 json decode_case(const json& in)
 {
-    return answer(in, &decode_openai);
+    return answer(in, &decode_one);
 }
 
 json encode_case(const json& in)
 {
-    return answer(in, &encode_openai);
+    return answer(in, &encode_one);
 }
 
 }  // namespace reagent::inline v0

@@ -13,7 +13,7 @@ using namespace reagent;
 json body_of(const openai_codec& codec, const generate_request& request)
 {
     std::string storage;
-    const openai_call_plan plan = codec.plan(request);
+    const call_plan plan = codec.plan(request);
     const thinking_ladder ladder = codec.ladder(plan, {});
     return json::parse_or_throw(codec.encode(request, plan, true, ladder.members(), storage).body, "body");
 }
@@ -100,10 +100,10 @@ TEST(OpenaiEncode, ToolChoiceIsCheckedBeforeAnything)
         EXPECT_THROW(static_cast<void>(codec.plan(request)), provider_error) << bad;
     }
     request.options.tool_choice = "required";
-    EXPECT_TRUE(codec.plan(request).tool_choice.empty());
+    EXPECT_TRUE(codec.plan(request).choice.empty());
     request.tools = one_tool();
-    EXPECT_EQ(codec.plan(request).tool_choice, "\"required\"");
-    EXPECT_TRUE(codec.plan(request).forced_tool);
+    EXPECT_EQ(codec.plan(request).choice.what, tool_choice::kind::required);
+    EXPECT_TRUE(codec.plan(request).choice.forces());
 }
 
 TEST(OpenaiEncode, ThinkingModeAndRawThinkingExcludeEachOther)
@@ -176,10 +176,10 @@ TEST(OpenaiEncode, AChoiceThatIsNotSentForcesNothing)
     const openai_codec codec(o);
     generate_request request = asking("hi");
     request.options.tool_choice = "required";
-    EXPECT_FALSE(codec.plan(request).forced_tool);
+    EXPECT_FALSE(codec.plan(request).choice.forces());
     EXPECT_EQ(body_of(codec, request)["thinking"]["type"].as_string(), "enabled");
     request.tools = one_tool();
-    EXPECT_TRUE(codec.plan(request).forced_tool);
+    EXPECT_TRUE(codec.plan(request).choice.forces());
     EXPECT_EQ(body_of(codec, request)["thinking"]["type"].as_string(), "disabled");
 }
 

@@ -57,13 +57,8 @@ public:
         SSL_CTX_set_min_proto_version(ctx_, TLS1_VERSION);
         SSL_CTX_set_max_proto_version(ctx_, max_version);
         SSL_CTX_set_mode(ctx_, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-        fd_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        if (receive_buffer > 0) ::setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
-        sockaddr_in a{};
-        a.sin_family = AF_INET;
-        a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        a.sin_port = htons(w.server->port());
-        if (::connect(fd_, reinterpret_cast<const sockaddr*>(&a), sizeof a) != 0) throw std::runtime_error("connect");
+        fd_ = w.connect(receive_buffer);
+        if (fd_ < 0) throw std::runtime_error("connect");
         ::fcntl(fd_, F_SETFL, O_NONBLOCK);
         ssl_ = SSL_new(ctx_);
         SSL_set_fd(ssl_, fd_);
@@ -123,18 +118,7 @@ public:
         return ::recv(fd_, &byte, 1, MSG_PEEK) < 0 && errno == ECONNRESET;
     }
     /// Lets the server run, and gives what came without its Date.
-    std::string read()
-    {
-        std::string all;
-        for (;;) {
-            world_.idle();
-            const std::string more = take();
-            if (more.empty()) break;
-            all += more;
-        }
-        for (std::size_t at = 0; (at = all.find("Date: ")) != std::string::npos;) all.erase(at, all.find('\n', at) + 1 - at);
-        return all;
-    }
+    std::string read() { return all_that_comes(world_, *this); }
     std::string ask(std::string_view request)
     {
         write(request);

@@ -11,6 +11,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -43,6 +45,19 @@ struct server_world {
         start().fallback([](server_request&& r, http_responder out) { out.send(200, "text/plain", r.method + ' ' + r.target + ' ' + r.body); });
         return *server;
     }
+    /// A blocking socket of a client that has just connected, -1 when nobody listens.
+    int connect(int receive_buffer) const
+    {
+        const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (receive_buffer > 0) ::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
+        sockaddr_in a{};
+        a.sin_family = AF_INET;
+        a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        a.sin_port = htons(server->port());
+        if (::connect(fd, reinterpret_cast<const sockaddr*>(&a), sizeof a) == 0) return fd;
+        ::close(fd);
+        return -1;
+    }
     void idle() { testing::run_until_idle(context); }
     void advance(duration d)
     {
@@ -50,6 +65,28 @@ struct server_world {
         idle();
     }
 };
+
+/// Holds answers until the test lets them go.
+struct held_answers {
+    std::vector<std::pair<std::string, http_responder>> answers;
+    void operator()(server_request&& r, http_responder out) { answers.emplace_back(r.target, std::move(out)); }
+    void let_go(std::size_t i) { answers[i].second.send(200, "text/plain", answers[i].first); }
+};
+
+/// Lets the server run, and gives what came to a client without its Date.
+template <class Client>
+std::string all_that_comes(server_world& w, Client& client)
+{
+    std::string all;
+    for (;;) {
+        w.idle();
+        const std::string more = client.take();
+        if (more.empty()) break;
+        all += more;
+    }
+    for (std::size_t at = 0; (at = all.find("Date: ")) != std::string::npos;) all.erase(at, all.find('\n', at) + 1 - at);
+    return all;
+}
 
 class server_client {
 public:
@@ -63,13 +100,8 @@ public:
             connected_ = ::connect(fd_, reinterpret_cast<const sockaddr*>(&a), sizeof a) == 0;
             return;
         }
-        fd_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        if (receive_buffer > 0) ::setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
-        sockaddr_in a{};
-        a.sin_family = AF_INET;
-        a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        a.sin_port = htons(w.server->port());
-        connected_ = ::connect(fd_, reinterpret_cast<const sockaddr*>(&a), sizeof a) == 0;
+        fd_ = w.connect(receive_buffer);
+        connected_ = fd_ >= 0;
     }
     server_client(const server_client&) = delete;
     server_client& operator=(const server_client&) = delete;
@@ -103,18 +135,7 @@ public:
         return out;
     }
     /// Lets the server run, and gives what came without its Date.
-    std::string read()
-    {
-        std::string all;
-        for (;;) {
-            world_.idle();
-            const std::string more = take();
-            if (more.empty()) break;
-            all += more;
-        }
-        for (std::size_t at = 0; (at = all.find("Date: ")) != std::string::npos;) all.erase(at, all.find('\n', at) + 1 - at);
-        return all;
-    }
+    std::string read() { return all_that_comes(world_, *this); }
     std::string ask(std::string_view request)
     {
         write(request);

@@ -222,6 +222,32 @@ TEST(Proxy, Case_E8_TheTunnelNamesItsHostAndTheProxyMayBeAnywhere)
     EXPECT_TRUE(proxy.log().request(1).head.starts_with("CONNECT api.test:8443 HTTP/1.1\r\nHost: api.test:8443\r\n")) << proxy.log().request(1).head;
 }
 
+TEST(Proxy, RoutesPastTheirLimitAreForgottenAndTheirConnectionsClosed)
+{
+    world w;
+    w.options.max_routes = 2;
+    const byte_script answers = byte_script::answering(http_response(200, "ok"));
+    const testing::byte_server proxies[] = {w.server(answers), w.server(answers), w.server(answers)};
+    std::vector<http_route> ways;
+    for (const testing::byte_server& proxy : proxies) ways.push_back(http_route::proxy(to(proxy_at(proxy))));
+    http_client client = w.client();
+    const auto ask = [&](std::size_t by) {
+        http_request r("GET", to("http://one.test/"));
+        r.route = &ways[by];
+        EXPECT_EQ(testing::complete(w.context, fetch(client, r)), "200 ok");
+        return client.stats().dialed;
+    };
+    EXPECT_EQ(ask(0), 1u);
+    EXPECT_EQ(ask(1), 2u);
+    EXPECT_EQ(ask(0), 2u);
+    EXPECT_EQ(ask(2), 3u) << "in the place of the second";
+    EXPECT_EQ(client.stats().idle, 2u);
+    EXPECT_EQ(ask(0), 3u);
+    EXPECT_EQ(ask(1), 4u) << "in the place of the third";
+    EXPECT_EQ(client.stats().idle, 2u);
+    EXPECT_EQ(client.stats().open, 2u);
+}
+
 TEST(Proxy, TheTunnelIsPartOfTheConnectLimitAndEndsWhenCancelled)
 {
     for (const bool cancel : {false, true}) {

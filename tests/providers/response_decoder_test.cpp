@@ -1,3 +1,4 @@
+#include <reagent/model/openai_codec.hpp>
 #include <reagent/providers/response_decoder.hpp>
 #include <reagent/testing/allocation_counter.hpp>
 
@@ -270,20 +271,21 @@ TEST(ResponseDecoder, AnHtmlPageIsExposedOnlyWhenAsked)
 TEST(TransportFailure, KeepsTheSystemsWordAndTheVerdict)
 {
     const error_code refused(ECONNREFUSED, boost::system::system_category());
+    const auto failure_of = [](const error& e) { return transport_failure(e, "OpenAIProvider"); };
     const auto as_json = [](const provider_error& e) { return provider_error_to_json(std::make_exception_ptr(e)); };
-    const provider_error a = transport_failure(transport_error(errc::connect_failed, "[http] POST http://h/: cannot connect: no", true, refused));
+    const provider_error a = failure_of(transport_error(errc::connect_failed, "[http] POST http://h/: cannot connect: no", true, refused));
     EXPECT_EQ(a.cause, refused);
     EXPECT_EQ(a.message(), "[OpenAIProvider] POST http://h/: cannot connect: no");
     EXPECT_EQ(as_json(a)["code"].as_string(), "ECONNREFUSED");
     EXPECT_TRUE(a.retryable());
     // A reset during the handshake may go better next time, a bad certificate will not.
-    EXPECT_TRUE(transport_failure(transport_error(errc::tls_failed, "[http] x", true, error_code(ECONNRESET, boost::system::system_category()))).retryable());
-    EXPECT_FALSE(transport_failure(transport_error(errc::tls_failed, "[http] x", false)).retryable());
-    const provider_error b = transport_failure(error(errc::resolve_failed, "[resolver] nowhere: no such name", true));
+    EXPECT_TRUE(failure_of(transport_error(errc::tls_failed, "[http] x", true, error_code(ECONNRESET, boost::system::system_category()))).retryable());
+    EXPECT_FALSE(failure_of(transport_error(errc::tls_failed, "[http] x", false)).retryable());
+    const provider_error b = failure_of(error(errc::resolve_failed, "[resolver] nowhere: no such name", true));
     EXPECT_EQ(b.message(), "[OpenAIProvider] nowhere: no such name");
     EXPECT_EQ(as_json(b)["code"].as_string(), "ENOTFOUND");
-    EXPECT_EQ(transport_failure(transport_error(errc::body_too_large, "[http] GET http://h/: big", false)).message(), "[OpenAIProvider] GET http://h/: big");
-    EXPECT_EQ(as_json(transport_failure(transport_error(errc::malformed_response, "[http] x", false))).find("code"), nullptr);
+    EXPECT_EQ(failure_of(transport_error(errc::body_too_large, "[http] GET http://h/: big", false)).message(), "[OpenAIProvider] GET http://h/: big");
+    EXPECT_EQ(as_json(failure_of(transport_error(errc::malformed_response, "[http] x", false))).find("code"), nullptr);
 }
 
 }  // namespace response_decoder_test

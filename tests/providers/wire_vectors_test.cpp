@@ -1,7 +1,9 @@
 #include "live_world.hpp"
 
 #include <reagent/base/base64.hpp>
+#include <reagent/providers/http_provider.hpp>
 #include <reagent/providers/wire_cases.hpp>
+#include <reagent/providers/wires.hpp>
 #include <reagent/testing/vector_match.hpp>
 
 #include <gtest/gtest.h>
@@ -60,8 +62,9 @@ json live_answer(const json& in)
         if (k == "toolChoice") call.set(k, v);
         else if (k != "tools" && k != "stream") options.set(k, v);
     }
-    openai_options provider = openai_options::from_json(options);
-    provider.base_url(url::parse_or_throw(world.server.origin() + "/v1", "test"));
+    const std::string& name = in["provider"].as_string();
+    options.set(name == "ollama" ? "url" : "baseUrl", world.server.origin() + "/v1");
+    configured_wire wire = find_wire(name)->configure(options);
     generate_request request = asking("hi", in["stream"].as_bool());
     request.options = generate_options::from_json(call, "test");
     request.options.stream = in["stream"].as_bool();
@@ -70,7 +73,7 @@ json live_answer(const json& in)
         for (const json& t : tools.as_array()) list->emplace_back(t["name"].as_string(), "", t["parameters"]);
         request.tools = list;
     }
-    const observed_call seen = world.call(openai_chat(world.http, provider), std::move(request));
+    const observed_call seen = world.call(make_http_provider(world.http, std::move(wire.codec), wire.call), std::move(request));
     if (seen.failure) return json::object().set("error", seen.error());
     EXPECT_EQ(seen.text, seen.result->text);
     return json::object().set("result", seen.result->to_json());
@@ -146,16 +149,16 @@ TEST(WireVectors, ABadLineIsAnsweredAsUsage)
         return answer["error"]["kind"].as_string();
     };
     EXPECT_EQ(kind("7", &decode_case), "usage");
-    EXPECT_EQ(kind(R"({"provider":"gemini"})", &decode_case), "usage");
-    EXPECT_EQ(kind(R"({"provider":"gemini"})", &encode_case), "usage");
+    EXPECT_EQ(kind(R"({"provider":"nope"})", &decode_case), "usage");
+    EXPECT_EQ(kind(R"({"provider":"nope"})", &encode_case), "usage");
     EXPECT_EQ(kind(R"({"provider":"openai"})", &decode_case), "usage");
     EXPECT_EQ(kind(R"({"provider":"openai","segments":[7]})", &decode_case), "usage");
     EXPECT_EQ(kind(R"({"provider":"openai","segments_b64":["%"],"status":200})", &decode_case), "usage");
     EXPECT_EQ(kind(R"({"provider":"openai","segments":[],"status":7})", &decode_case), "usage");
     EXPECT_EQ(kind(R"({"provider":"openai","segments":[],"status":200,"options":{"nope":1}})", &decode_case), "validation");
     EXPECT_EQ(kind(R"({"provider":"openai","messages":7})", &encode_case), "validation");
-    EXPECT_EQ(decode_case(json::parse_or_throw(R"({"id":"x","provider":"gemini"})", "test")).dump(),
-              R"({"id":"x","error":{"kind":"usage","message":"unknown provider gemini; known are openai"}})");
+    EXPECT_EQ(decode_case(json::parse_or_throw(R"({"id":"x","provider":"nope"})", "test")).dump(),
+              R"({"id":"x","error":{"kind":"usage","message":"unknown provider nope; known are )" + wire_names() + R"("}})");
 }
 
 }  // namespace wire_vectors_test

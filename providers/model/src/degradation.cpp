@@ -53,9 +53,9 @@ bool says_temperature_unsupported(std::string_view message) noexcept
     return only_default(message) || std::any_of(signs.begin(), signs.end(), [&](std::string_view s) { return find(message, s) != std::string_view::npos; });
 }
 
-bool temperature_fallback::refused(int status, std::string_view message) noexcept
+bool temperature_fallback::blamed(int status, bool temperature) noexcept
 {
-    if (status != 400 || !send() || !says_temperature_unsupported(message)) return false;
+    if (status != 400 || !send() || !temperature) return false;
     dropped_ = true;
     return true;
 }

@@ -129,7 +129,7 @@ generate_options generate_options::from_json(const json& j, std::string_view com
     if (!most.is_null()) {
         const auto n = most.get_uint64();
         if (!n) fail("maxTokens", "a whole number of tokens", most);
-        if (*n != 0) out.max_tokens = *n;
+        out.max_tokens = *n;
     }
     if (const json* choice = j.find("toolChoice"); choice != nullptr && !choice->is_null()) out.tool_choice = *choice;
     if (const json* raw = j.find("thinking")) out.thinking = *raw;
@@ -140,6 +140,17 @@ generate_options generate_options::from_json(const json& j, std::string_view com
         else if (name != nullptr && *name == "off") out.mode.emplace(thinking_mode::off);
         else fail("thinkingMode", "\"on\", \"off\" or null", *mode);
     }
+    if (const json& system = j["system"]; !system.is_null()) {
+        if (!system.is_string() && !system.is_array()) fail("system", "a string or an array of blocks", system);
+        out.system = system;
+    }
+    const auto flag = [&](const char* key, std::optional<bool>& into) {
+        const json& v = j[key];
+        if (!v.is_null() && !v.is_bool()) fail(key, "true or false", v);
+        if (v.is_bool()) into = v.as_bool();
+    };
+    flag("cacheSystem", out.cache_system);
+    flag("cacheMessages", out.cache_messages);
     // Wanted by nobody's wire yet; passing over them in silence would change what the caller asked for.
     for (const char* key : {"stopSequences", "responseSchema"})
         if (!j[key].is_null()) throw validation_error("[" + std::string(component) + "] " + key + " is not supported");

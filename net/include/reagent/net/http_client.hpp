@@ -29,7 +29,9 @@ public:
     /// How long `http_request::expect_continue` holds a body back from a peer that says nothing; then it is sent. 0: not at all.
     std::chrono::nanoseconds continue_wait = std::chrono::seconds(1);
     tls_options tls;
-    http_route route;     ///< of every request that names none itself
+    http_route route;  ///< of every request that names none itself
+    /// Routes remembered, which the connections of the pool belong to. Past it the longest unused one is forgotten, its idle connections closed.
+    std::size_t max_routes = 64;
     proxy_rules proxies;  ///< of requests without a route; the environment is not read unless `proxy_rules::from_environment` is put here
     /// Which addresses may be connected to; empty: all. Asked with what the name led to, before each connection that goes straight to a host.
     std::function<bool(const ip_address&)> allow_address;

@@ -8,6 +8,9 @@
 
 namespace reagent::inline v0 {
 
+/// Whether a text says that the temperature parameter itself is unwelcome, not its value.
+bool says_temperature_unsupported(std::string_view message) noexcept;
+
 /// Decides whether a refused request is sent again without its temperature (spec/loop-and-providers.md §4.4). Once per call.
 class temperature_fallback {
 public:
@@ -17,14 +20,13 @@ public:
     bool send() const noexcept { return wanted_ && !dropped_; }
     bool dropped() const noexcept { return dropped_; }
     /// True: drop it and send again. `message` is the service's own, unshortened.
-    bool refused(int status, std::string_view message) noexcept;
+    bool refused(int status, std::string_view message) noexcept { return blamed(status, says_temperature_unsupported(message)); }
+    /// The same, when the codec has judged the message.
+    bool blamed(int status, bool temperature) noexcept;
 
 private:
     bool wanted_, dropped_ = false;
 };
-
-/// Whether a text says that the temperature parameter itself is unwelcome, not its value.
-bool says_temperature_unsupported(std::string_view message) noexcept;
 
 /// What a response tells about thinking: nothing readable, none, some.
 enum class thinking_signal : std::uint8_t { unreadable, none, seen };

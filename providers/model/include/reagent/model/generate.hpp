@@ -78,14 +78,16 @@ class generate_options {
 public:
     generate_options() = default;
     std::optional<double> temperature;
-    std::optional<std::uint64_t> max_tokens;           ///< bounds the output of this one call; 0 counts as unset
+    std::optional<std::uint64_t> max_tokens;           ///< bounds the output of this one call; 0 counts as unset but on wires that send it
     std::optional<json> tool_choice;                   ///< `"auto"`, `"required"`, `"none"` or `{name}`
     std::optional<json> thinking;                      ///< engaged null suppresses the provider's own
     std::optional<std::optional<thinking_mode>> mode;  ///< engaged empty suppresses the provider's own
+    std::optional<json> system;                        ///< instead of the transcript's system messages; read by Anthropic
+    std::optional<bool> cache_system, cache_messages;  ///< marks for the prompt cache; read by Anthropic
     bool stream = true;                         ///< whether a started call wants deltas as they come; `generate` asks for one piece; the result is the same
     time_limit idle, total;                     ///< `timeoutMs`, `deadlineMs`
     steady_time deadline = steady_time::max();  ///< absolute; the tighter of this and `total` holds
-    /// Reads the JSON names (`temperature`, `maxTokens`, `toolChoice`, `thinking`, `thinkingMode`, `timeoutMs`, `deadlineMs`) by the rules of
+    /// Reads the JSON names (`temperature`, `maxTokens`, `toolChoice`, `thinking`, `thinkingMode`, `system`, `cacheSystem`, `cacheMessages`, `timeoutMs`, `deadlineMs`) by the rules of
     /// spec/loop-and-providers.md §2.2. Throws `validation_error`.
     static generate_options from_json(const json& j, std::string_view component);
 };

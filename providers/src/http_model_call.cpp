@@ -1,4 +1,4 @@
-#include "openai_call.hpp"
+#include "http_model_call.hpp"
 
 #include <reagent/base/error.hpp>
 #include <reagent/base/untrusted_text.hpp>
@@ -32,182 +32,189 @@ std::string ms_text(nanoseconds d)
 
 }  // namespace
 
-openai_call::openai_call(std::shared_ptr<openai_provider> owner, generate_request request)
+http_model_call::http_model_call(std::shared_ptr<http_provider> owner, generate_request request)
     : owner_(std::move(owner)),
       request_(std::move(request)),
-      plan_(owner_->codec_.plan(request_)),
+      plan_(codec().plan(request_)),
       temperature_(plan_.temperature.has_value()),
-      ladder_(owner_->codec_.ladder(plan_, plan_.mode ? owner_->winner(*plan_.mode) : std::nullopt))
+      ladder_(codec().ladder(plan_, plan_.mode ? owner_->winner(*plan_.mode) : std::nullopt))
 {}
 
-openai_call::~openai_call()
+http_model_call::~http_model_call()
 {
     close();
     settle();
 }
 
-std::string openai_call::partial_text() const
+std::string http_model_call::partial_text() const
 {
     return response_ ? response_->answer().text() : std::string();
 }
 
-void openai_call::begin()
+void http_model_call::begin()
 {
     if (begun_) return;
     begun_ = true;
+    if (!plan_.notice.empty()) owner_->warn_once(owner_->said_notice_, plan_.notice);
     const generate_options& own = request_.options;
-    const openai_options& o = owner_->options_;
+    const http_call_options& o = owner_->options_;
     began_ = owner_->http_.clock()->now();
-    idle_ = own.idle.or_else(o.idle().or_else(std::chrono::seconds(600)));
-    const nanoseconds total = own.total.or_else(o.total().or_else(nanoseconds(0)));
+    idle_ = own.idle.or_else(o.idle.or_else(std::chrono::seconds(600)));
+    const nanoseconds total = own.total.or_else(o.total.or_else(nanoseconds(0)));
     deadline_ = own.deadline;
     // A negative rest of somebody's time is over at once.
     if (total.count() < 0) deadline_ = began_;
     else if (total.count() > 0 && began_ < steady_time::max() - total) deadline_ = std::min(deadline_, began_ + total);
 }
 
-attempt_info openai_call::describe() const
+attempt_info http_model_call::describe() const
 {
     attempt_info info;
-    info.model = owner_->codec_.options().model;
+    info.model = codec().model();
     info.input_bound = input_bound(wire_.body.size(), request_.messages, info.model);
     info.output_bound = plan_.max_tokens;
     info.number = attempts_;
     return info;
 }
 
-http_request openai_call::make_request() const
+http_request http_model_call::make_request() const
 {
-    const openai_options& o = owner_->options_;
+    const http_call_options& o = owner_->options_;
     http_request r("POST", *wire_.target);
     r.header_lines = wire_.header_lines;
     r.body = wire_.body;
-    r.limits.connect = o.connect().or_else(std::chrono::seconds(10));
-    r.limits.first_byte = o.first_byte().or_else(nanoseconds(0));
+    r.limits.connect = o.connect.or_else(std::chrono::seconds(10));
+    r.limits.first_byte = o.first_byte.or_else(nanoseconds(0));
     r.limits.idle = idle_;
     r.limits.deadline = deadline_;
     // A stream is bounded event by event, a JSON body by the decoder, whatever the request asked for.
-    r.limits.max_body = plan_.stream ? 0 : o.limits().max_body;
+    r.limits.max_body = plan_.stream ? 0 : o.limits.max_body;
     // Each request that leaves has been admitted: the client does not send a second one by itself.
     r.resend = false;
     r.fresh = resent_;
     return r;
 }
 
-void openai_call::opened(http_exchange exchange)
+void http_model_call::begin_attempt()
+{
+    begin();
+    wire_ = codec().encode(request_, plan_, temperature_.send(), ladder_.members(), storage_);
+    ++attempts_;
+    status_ = 0;
+    response_.reset();
+    exchange_.reset();
+    request_left_ = false;
+}
+
+void http_model_call::opened(http_exchange exchange)
 {
     exchange_.emplace(std::move(exchange));
-    status_ = static_cast<int>(exchange_->head().status);
     const http_head& head = exchange_->head();
-    response_ = std::make_unique<response_decoder>(owner_->codec_, request_.tools, plan_.stream, head.status, head.fields, owner_->http_.clock()->wall(),
-                                                   owner_->options_.limits());
+    status_ = static_cast<int>(head.status);
+    response_.emplace(codec(), request_.tools, plan_.stream, head.status, head.fields, owner_->http_.clock()->wall(), owner_->options_.limits);
     permit_.mark_sent();
     storage_ = std::string();
 }
 
-awaitable<void> openai_call::step(event_batch* batch)
+http_model_call::turn http_model_call::not_opened(const std::exception_ptr& broken)
 {
-    std::exception_ptr broken;
-    if (turn_ == turn::again) {
-        begin();
-        wire_ = owner_->codec_.encode(request_, plan_, temperature_.send(), ladder_.members(), storage_);
-        ++attempts_;
-        status_ = 0;
-        response_.reset();
-        exchange_.reset();
-        request_left_ = false;
-        try {
-            if (request_.gate != nullptr && !request_.gate->open()) {
-                attempt_info info = describe();
-                awaitable<permit> admitted = request_.gate->admit(std::move(info));
-                // The wait for admission counts against the call's time, too.
-                if (deadline_ != steady_time::max()) admitted = with_deadline<permit>(owner_->http_.clock(), deadline_, std::move(admitted), "the call");
-                permit granted = co_await std::move(admitted);
-                permit_ = std::move(granted);
-            }
-            unsettled_ = true;
-            awaitable<http_exchange> opening = owner_->http_.open(make_request(), &request_left_);
-            http_exchange exchange = co_await std::move(opening);
-            opened(std::move(exchange));
-        } catch (...) {
-            broken = std::current_exception();
-        }
-        if (broken && unsettled_ && !resent_ && went_stale(broken)) {
-            // As if sent for the first time, but on a connection of its own, and admitted anew: what left may have been charged.
-            resent_ = true;
-            close();
-            settle();
-            co_return;
-        }
-        if (broken) {
-            // The gate's own errors keep their words, but the call's deadline reads the same wherever it strikes.
-            failure_ = unsettled_ || late(broken) ? in_our_words(broken) : broken;
-            turn_ = turn::failed;
-            close();
-            settle();
-            co_return;
-        }
-        turn_ = judge(batch);  // a head may say enough
-        if (turn_ != turn::more) co_return;
-    }
-    std::span<const char> bytes;
-    bool buffered = false;
-    try {
-        buffered = exchange_->try_read_some(bytes);
-        if (!buffered) bytes = co_await exchange_->read_some();
-    } catch (const error& e) {
-        broken = std::current_exception();
-        if (!is_cancellation(broken) && e.code() != condition::timeout) {
-            response_->broken(e, batch);
-            broken = nullptr;
-            buffered = true;
-        }
-    } catch (...) {
-        broken = std::current_exception();
-    }
-    if (broken) {
-        failure_ = in_our_words(broken);
-        turn_ = turn::failed;
+    if (unsettled_ && !resent_ && went_stale(broken)) {
+        // As if sent for the first time, but on a connection of its own, and admitted anew: what left may have been charged.
+        resent_ = true;
         close();
         settle();
-        co_return;
+        return turn::again;
     }
-    if (response_->state() == decode_state::more) {
-        const std::string_view text(bytes.data(), bytes.size());
-        const body_end ended = exchange_->ended();
-        if (bytes.empty()) response_->end(ended == body_end::aborted ? body_end::aborted : body_end::complete, batch);
-        else if (ended == body_end::complete) response_->feed_last(text, batch);
-        else response_->feed(text, batch);
-    }
-    turn_ = judge(batch);
+    // The gate's own errors keep their words, but the call's deadline reads the same wherever it strikes.
+    return fail(unsettled_ || late(broken) ? in_our_words(broken) : broken);
 }
 
-openai_call::turn openai_call::judge(event_batch* batch)
+http_model_call::turn http_model_call::fail(std::exception_ptr failure)
+{
+    failure_ = std::move(failure);
+    close();
+    settle();
+    return turn::failed;
+}
+
+awaitable<bool> http_model_call::advance(event_batch* batch)
+{
+    if (batch != nullptr) batch->clear();
+    if (turn_ == turn::deliver) turn_ = turn::more;
+    while (unfinished()) {
+        std::exception_ptr broken;
+        if (turn_ == turn::again) {
+            begin_attempt();
+            try {
+                if (request_.gate != nullptr && !request_.gate->open()) {
+                    attempt_info info = describe();
+                    awaitable<permit> admitted = request_.gate->admit(std::move(info));
+                    // The wait for admission counts against the call's time, too.
+                    if (deadline_ != steady_time::max()) admitted = with_deadline<permit>(owner_->http_.clock(), deadline_, std::move(admitted), "the call");
+                    permit granted = co_await std::move(admitted);
+                    permit_ = std::move(granted);
+                }
+                unsettled_ = true;
+                awaitable<http_exchange> opening = owner_->http_.open(make_request(), &request_left_);
+                http_exchange exchange = co_await std::move(opening);
+                opened(std::move(exchange));
+            } catch (...) {
+                broken = std::current_exception();
+            }
+            turn_ = broken ? not_opened(broken) : judge(batch);  // a head may say enough
+        } else {
+            std::span<const char> bytes;
+            bool failed = false;
+            try {
+                const bool buffered = exchange_->try_read_some(bytes);
+                if (!buffered) bytes = co_await exchange_->read_some();
+            } catch (const error& e) {
+                broken = std::current_exception();
+                failed = !is_cancellation(broken) && e.code() != condition::timeout;
+                if (failed) response_->broken(e, batch);
+            } catch (...) {
+                broken = std::current_exception();
+            }
+            if (!broken) take(std::string_view(bytes.data(), bytes.size()), batch);
+            turn_ = broken && !failed ? fail(in_our_words(broken)) : judge(batch);
+        }
+        // What was decoded before a failure is delivered first.
+        if (turn_ == turn::failed && batch != nullptr && !batch->empty()) co_return true;
+    }
+    if (turn_ == turn::failed) std::rethrow_exception(failure_);
+    co_return turn_ == turn::deliver;
+}
+
+void http_model_call::take(std::string_view bytes, event_batch* batch)
+{
+    if (response_->state() != decode_state::more) return;
+    const body_end ended = exchange_->ended();
+    if (bytes.empty()) response_->end(ended == body_end::aborted ? body_end::aborted : body_end::complete, batch);
+    else if (ended == body_end::complete) response_->feed_last(bytes, batch);
+    else response_->feed(bytes, batch);
+}
+
+http_model_call::turn http_model_call::judge(event_batch* batch)
 {
     switch (response_->state()) {
     case decode_state::done: return on_result();
     case decode_state::failed: return on_failure();
     case decode_state::more: break;
     }
-    if (over_budget()) {
-        failure_ = std::make_exception_ptr(halt_error(permit_.halt_rule()));
-        close();
-        settle();
-        return turn::failed;
-    }
+    if (over_budget()) return fail(std::make_exception_ptr(halt_error(permit_.halt_rule())));
     return batch != nullptr && !batch->empty() ? turn::deliver : turn::more;
 }
 
 /// Only reported usage of an answer that is still running counts.
-bool openai_call::over_budget()
+bool http_model_call::over_budget()
 {
-    const openai_decoder& answer = response_->answer();
+    const wire_decoder& answer = response_->answer();
     if (!answer.reported_usage() || answer.complete() || answer.reported_usage() == observed_) return false;
     observed_ = answer.reported_usage();
     return !permit_.observe(*observed_);
 }
 
-openai_call::turn openai_call::on_result()
+http_model_call::turn http_model_call::on_result()
 {
     const thinking_signal seen = response_->answer().thinking_seen();
     // What is buffered behind the logical end may be the end of the body: then the connection can be used again.
@@ -223,6 +230,7 @@ openai_call::turn openai_call::on_result()
     t.total = owner_->http_.clock()->now() - began_;
     close();  // before the budget lets the next one in: to the server this request must be over
     settle();
+    response_->complete_result();
     generate_result& result = response_->answer().result();
     result.timings = t;
     result.attempts = attempts_;
@@ -236,13 +244,13 @@ openai_call::turn openai_call::on_result()
     return turn::done;
 }
 
-openai_call::turn openai_call::on_failure()
+http_model_call::turn http_model_call::on_failure()
 {
     provider_error e = response_->answer().take_failure();
     const std::string said = response_->service_message();
     close();
     settle();
-    if (temperature_.refused(e.status, said)) {
+    if (temperature_.blamed(e.status, codec().refuses_temperature(said, plan_))) {
         owner_->warn_once(owner_->said_temperature_, "the model takes no temperature; it is left out");
         return turn::again;
     }
@@ -258,19 +266,19 @@ openai_call::turn openai_call::on_failure()
 }
 
 /// The call's own deadline, not one of the gate's.
-bool openai_call::late(const std::exception_ptr& failure) const
+bool http_model_call::late(const std::exception_ptr& failure) const
 {
     return code_of(failure) == errc::deadline && owner_->http_.clock()->now() >= deadline_;
 }
 
-void openai_call::settle() noexcept
+void http_model_call::settle() noexcept
 {
     if (!unsettled_) return;
     unsettled_ = false;
     attempt_outcome o;
     o.request_left = request_left_;
     if (response_) {
-        const openai_decoder& answer = response_->answer();
+        const wire_decoder& answer = response_->answer();
         o.complete = response_->whole();
         o.status = status_;
         o.usage = answer.reported_usage();
@@ -280,12 +288,12 @@ void openai_call::settle() noexcept
     permit_.settle(o);
 }
 
-void openai_call::close() noexcept
+void http_model_call::close() noexcept
 {
     if (exchange_) exchange_->finish();
 }
 
-std::exception_ptr openai_call::in_our_words(const std::exception_ptr& failure) const
+std::exception_ptr http_model_call::in_our_words(const std::exception_ptr& failure) const
 {
     if (is_cancellation(failure)) return failure;
     try {
@@ -300,7 +308,7 @@ std::exception_ptr openai_call::in_our_words(const std::exception_ptr& failure) 
         return failure;
     } catch (const error& e) {
         if (e.code() != condition::timeout) {
-            provider_error out = transport_failure(e);
+            provider_error out = transport_failure(e, codec().component());
             out.attempts = attempts_;
             redact(out);
             return std::make_exception_ptr(std::move(out));
@@ -309,18 +317,18 @@ std::exception_ptr openai_call::in_our_words(const std::exception_ptr& failure) 
         std::string text = std::string(e.what());
         if (which == errc::idle_timeout) text = "request timed out after " + ms_text(idle_) + " of socket inactivity";
         else if (which == errc::deadline) text = "request exceeded its total deadline of " + ms_text(deadline_ - began_);
-        else if (which == errc::connect_timeout) text = "no connection within " + ms_text(owner_->options_.connect().or_else(std::chrono::seconds(10)));
-        else if (which == errc::first_byte_timeout) text = "no response head within " + ms_text(owner_->options_.first_byte().or_else(nanoseconds(0)));
-        return std::make_exception_ptr(timeout_error(which, prefixed("OpenAIProvider", text)));
+        else if (which == errc::connect_timeout) text = "no connection within " + ms_text(owner_->options_.connect.or_else(std::chrono::seconds(10)));
+        else if (which == errc::first_byte_timeout) text = "no response head within " + ms_text(owner_->options_.first_byte.or_else(nanoseconds(0)));
+        return std::make_exception_ptr(timeout_error(which, prefixed(codec().component(), text)));
     } catch (...) {
         return failure;
     }
 }
 
 /// A service may quote the key it refuses.
-void openai_call::redact(provider_error& e) const
+void http_model_call::redact(provider_error& e) const
 {
-    const std::string_view key = owner_->codec_.options().key.reveal();
+    const std::string_view key = codec().key();
     if (e.body) e.body = hide_secret(*e.body, key);
     std::string message = hide_secret(e.message(), key);
     if (message == e.message()) return;
@@ -336,27 +344,6 @@ void openai_call::redact(provider_error& e) const
     out.rate_limit = e.rate_limit;
     out.attempts = e.attempts;
     e = std::move(out);
-}
-
-awaitable<bool> openai_call::read(event_batch& batch)
-{
-    batch.clear();
-    while (unfinished()) {
-        co_await step(&batch);
-        // What was decoded before a failure is delivered first.
-        if (turn_ == turn::failed && !batch.empty()) co_return true;
-    }
-    check();
-    if (turn_ == turn::deliver) {
-        turn_ = turn::more;
-        co_return true;
-    }
-    co_return false;
-}
-
-void openai_call::check() const
-{
-    if (turn_ == turn::failed) std::rethrow_exception(failure_);
 }
 
 }  // namespace reagent::inline v0::providers_detail

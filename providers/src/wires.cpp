@@ -1,0 +1,42 @@
+#include <reagent/providers/openai.hpp>
+#include <reagent/providers/wires.hpp>
+
+#include <array>
+
+namespace reagent::inline v0 {
+
+namespace {
+
+template <class Options, class Codec>
+configured_wire configure(const json& j)
+{
+    const Options options = Options::from_json(j);
+    return configured_wire{std::make_unique<const Codec>(options.codec()), options.call()};
+}
+
+constexpr std::array wires = {
+    wire_entry{"openai", &configure<openai_options, openai_codec>},
+};
+
+}  // namespace
+
+std::span<const wire_entry> wire_table() noexcept
+{
+    return wires;
+}
+
+const wire_entry* find_wire(std::string_view name) noexcept
+{
+    for (const wire_entry& w : wires)
+        if (w.name == name) return &w;
+    return nullptr;
+}
+
+std::string wire_names()
+{
+    std::string out;
+    for (const wire_entry& w : wires) out.append(out.empty() ? "" : ", ").append(w.name);
+    return out;
+}
+
+}  // namespace reagent::inline v0
