@@ -42,7 +42,7 @@ public:
     ~turn_end()
     {
         hub_.in_turn_ = false;
-        if (!hub_.due_.empty() || !hub_.later_.empty()) hub_.call_later();
+        if (!hub_.due_.empty() || !hub_.tasks_.empty()) hub_.call_later();
         else if (!hub_.waiting_.empty()) hub_.arm();
     }
 
@@ -73,9 +73,10 @@ void ready_hub::wait(ready_wait& w, bool ready_now)
     else if (!called_) arm();
 }
 
-void ready_hub::wait_turn(ready_wait& w)
+void ready_hub::end_turn_with(turn_task& task, ready_wait& w)
 {
-    later_.push_back(w);
+    tasks_.push_back(task);
+    w.first_ = &task;
     if (!in_turn_) call_later();
 }
 
@@ -83,6 +84,7 @@ void ready_hub::abort(ready_wait& w, bool from_slot) noexcept
 {
     if (!w.waiting()) return;
     w.unlink();
+    if (turn_task* const task = std::exchange(w.first_, nullptr); task && task->is_linked()) task->unlink();
     ready_handler handler(std::move(*w.handler_));
     w.handler_.reset();
     if (!from_slot && !dead_ && w.slot_.is_connected()) w.slot_.clear();
@@ -114,11 +116,12 @@ void ready_hub::look() noexcept
     for (int i = 0; i < n; ++i) mark(*static_cast<hub_socket*>(events[static_cast<std::size_t>(i)].data.ptr), events[static_cast<std::size_t>(i)].events);
 }
 
-void ready_hub::run(wait_list& list)
+void ready_hub::run_due()
 {
-    while (!list.empty()) {
-        ready_wait& w = list.front();
+    while (!due_.empty()) {
+        ready_wait& w = due_.front();
         w.unlink();
+        w.first_ = nullptr;
         ready_handler handler(std::move(*w.handler_));
         w.handler_.reset();
         if (w.slot_.is_connected()) w.slot_.clear();
@@ -132,15 +135,11 @@ void ready_hub::turn(bool by_reactor, bool look_first)
     (by_reactor ? armed_ : called_) = false;
     const turn_end at_exit(*this);
     if (look_first) look();
-    run(due_);
-    // Those that wait for the end of the turn once more, wait for the next one's.
-    wait_list now;
-    now.swap(later_);
-    try {
-        run(now);
-    } catch (...) {
-        later_.splice(later_.begin(), now);
-        throw;
+    run_due();
+    while (!tasks_.empty()) {
+        turn_task& task = tasks_.front();
+        task.unlink();
+        task.at_turn_end();
     }
 }
 
@@ -169,7 +168,8 @@ void ready_hub::rest() noexcept
 void ready_hub::drop_all() noexcept
 {
     dead_ = true;
-    for (wait_list* list : {&waiting_, &due_, &later_}) {
+    tasks_.clear();
+    for (wait_list* list : {&waiting_, &due_}) {
         while (!list->empty()) {
             ready_wait& w = list->front();
             w.unlink();
@@ -201,6 +201,11 @@ void hub_socket::unwatch() noexcept
     ::epoll_ctl(hub_->watch_.native_handle(), EPOLL_CTL_DEL, fd_, nullptr);
     fd_ = -1;
     cancel();
+}
+
+void hub_socket::at_turn_end(turn_task& task)
+{
+    hub_->end_turn_with(task, reads_);
 }
 
 void hub_socket::cancel() noexcept

@@ -29,6 +29,7 @@ private:
     friend class ready_hub;
     std::optional<ready_handler> handler_;
     asio::cancellation_slot slot_;
+    turn_task* first_ = nullptr;  // without which the wait makes no sense, and which makes none without the wait
     bool foreign_ = false;  // its executor is not the hub's
 };
 
@@ -54,9 +55,8 @@ public:
     void wait(direction d, Handler&& handler);
     template <class Handler>
     void wait_either(Handler&& handler);
-    /// For the end of the hub's turn, or for the next turn of the loop when none is under way.
-    template <class Handler>
-    void wait_turn(Handler&& handler);
+    /// See `transport::at_turn_end`.
+    void at_turn_end(turn_task& task);
     void cancel() noexcept;
 
 private:
@@ -90,11 +90,11 @@ private:
     template <class Handler>
     void keep(ready_wait& w, Handler&& handler);
     void wait(ready_wait& w, bool ready_now);
-    void wait_turn(ready_wait& w);
+    void end_turn_with(turn_task& task, ready_wait& w);
     void abort(ready_wait& w, bool from_slot) noexcept;
     void mark(hub_socket& s, unsigned events) noexcept;
     void look() noexcept;
-    void run(wait_list& list);
+    void run_due();
     void turn(bool by_reactor, bool look_first);
     void arm();
     void call_later();
@@ -103,7 +103,8 @@ private:
 
     any_io_executor ex_;
     asio::posix::stream_descriptor watch_;
-    wait_list waiting_, due_, later_;
+    wait_list waiting_, due_;
+    boost::intrusive::list<turn_task, boost::intrusive::constant_time_size<false>> tasks_;
     bool armed_ = false, called_ = false, in_turn_ = false, dead_ = false;
 };
 
@@ -149,14 +150,6 @@ void hub_socket::wait_either(Handler&& handler)
     either_ = true;
     hub_->keep(reads_, std::forward<Handler>(handler));
     hub_->wait(reads_, readable_ || writable_);
-}
-
-template <class Handler>
-void hub_socket::wait_turn(Handler&& handler)
-{
-    either_ = false;
-    hub_->keep(reads_, std::forward<Handler>(handler));
-    hub_->wait_turn(reads_);
 }
 
 inline bool hub_socket::quiet() const noexcept

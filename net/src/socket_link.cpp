@@ -4,7 +4,6 @@
 #include <boost/asio/deferred.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/experimental/parallel_group.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
@@ -88,7 +87,7 @@ public:
     awaitable<void> ready(direction d, error_code& ec) override { return link_->ready(d, ec); }
     awaitable<void> ready_either(error_code& ec) override { return link_->ready_either(ec); }
     void when_ready(direction d, ready_handler handler) override { link_->when_ready(d, std::move(handler)); }
-    awaitable<void> turn_end(error_code& ec) override { return link_->turn_end(ec); }
+    bool at_turn_end(turn_task& task) override { return link_->at_turn_end(task); }
     void cancel() noexcept override { link_->cancel(); }
 
 private:
@@ -190,7 +189,7 @@ constexpr auto descriptor_wait(direction d) noexcept
     return d == direction::read ? asio::posix::descriptor_base::wait_read : asio::posix::descriptor_base::wait_write;
 }
 
-enum class hub_wait : std::uint8_t { read, write, either, turn };
+enum class hub_wait : std::uint8_t { read, write, either };
 
 /// Starts a wait at the hub with whatever handler the token makes.
 struct start_hub_wait {
@@ -203,7 +202,6 @@ struct start_hub_wait {
         case hub_wait::read: socket->wait(direction::read, std::forward<Handler>(handler)); break;
         case hub_wait::write: socket->wait(direction::write, std::forward<Handler>(handler)); break;
         case hub_wait::either: socket->wait_either(std::forward<Handler>(handler)); break;
-        case hub_wait::turn: socket->wait_turn(std::forward<Handler>(handler)); break;
         }
     }
 };
@@ -235,10 +233,10 @@ awaitable<void> socket_link::ready_either(error_code& ec)
     return socket_ ? at_hub(*socket_, hub_wait::either, ec) : either_of(*descriptor_, ec);
 }
 
-awaitable<void> socket_link::turn_end(error_code& ec)
+bool socket_link::at_turn_end(turn_task& task)
 {
-    if (socket_) return at_hub(*socket_, hub_wait::turn, ec);
-    return asio::post(descriptor_->get_executor(), asio::redirect_error(asio::use_awaitable, ec));
+    if (socket_) socket_->at_turn_end(task);
+    return socket_.has_value();
 }
 
 void socket_link::when_ready(direction d, ready_handler handler)

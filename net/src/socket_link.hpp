@@ -30,8 +30,8 @@ public:
     awaitable<void> ready(direction d, error_code& ec);
     awaitable<void> ready_either(error_code& ec);
     void when_ready(direction d, ready_handler handler);
-    /// Waits until the others have gone on that became ready in this turn of the loop. Cancellation: terminal.
-    awaitable<void> turn_end(error_code& ec);
+    /// See `transport::at_turn_end`.
+    bool at_turn_end(turn_task& task);
     void cancel() noexcept;
     int fd() const noexcept { return fd_; }
     /// What reading and writing have found; see `hub_socket`.

@@ -91,7 +91,6 @@ public:
             asio::use_awaitable);
     }
     awaitable<void> ready_either(error_code& ec) override { return ready(net_detail::direction::read, ec); }
-    awaitable<void> turn_end(error_code& ec) override { return ready(net_detail::direction::write, ec); }
     void when_ready(net_detail::direction d, net_detail::ready_handler handler) override
     {
         wires_->sides[side_].waiters[d == net_detail::direction::write].emplace(std::move(handler));
