@@ -104,7 +104,7 @@ bool http_exchange::impl::begin_sending()
     const http_route& way = client->route_of(*origin);
     net_detail::write_request_head(head, request, way.proxied() && !request.target.tls() ? &way : nullptr);
     held = request.expect_continue && !request.body.empty() && client->options.continue_wait > duration::zero();
-    enter(phase_kind::send, client->time->now());
+    enter(phase_kind::send, flushed ? started : client->time->now());
     return send(head);
 }
 

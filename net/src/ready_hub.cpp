@@ -1,6 +1,5 @@
 #include "ready_hub.hpp"
 
-#include <boost/asio/dispatch.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
 
@@ -31,6 +30,15 @@ public:
 private:
     std::shared_ptr<ready_hub> hub_;
     bool by_reactor_;
+};
+
+class ready_hub::aborted {
+public:
+    explicit aborted(placed_handler h) noexcept : handler_(std::move(h)) {}
+    void operator()() { handler_(asio::error::operation_aborted); }
+
+private:
+    placed_handler handler_;
 };
 
 /// However a turn ends, by an exception of one that goes on, too: what is left is not forgotten.
@@ -85,10 +93,9 @@ void ready_hub::abort(ready_wait& w, bool from_slot) noexcept
     if (!w.waiting()) return;
     w.unlink();
     if (turn_task* const task = std::exchange(w.first_, nullptr); task && task->is_linked()) task->unlink();
-    ready_handler handler(std::move(*w.handler_));
-    w.handler_.reset();
+    placed_handler handler(std::move(w.handler_));
     if (!from_slot && !dead_ && w.slot_.is_connected()) w.slot_.clear();
-    if (!dead_) asio::post(ex_, asio::append(std::move(handler), error_code(asio::error::operation_aborted)));
+    if (!dead_) asio::post(ex_, aborted(std::move(handler)));
     rest();
 }
 
@@ -122,11 +129,9 @@ void ready_hub::run_due()
         ready_wait& w = due_.front();
         w.unlink();
         w.first_ = nullptr;
-        ready_handler handler(std::move(*w.handler_));
-        w.handler_.reset();
+        placed_handler handler(std::move(w.handler_));
         if (w.slot_.is_connected()) w.slot_.clear();
-        if (w.foreign_) asio::dispatch(asio::append(std::move(handler), error_code()));
-        else std::move(handler)(error_code());
+        handler({});
     }
 }
 
@@ -173,8 +178,7 @@ void ready_hub::drop_all() noexcept
         while (!list->empty()) {
             ready_wait& w = list->front();
             w.unlink();
-            const ready_handler handler(std::move(*w.handler_));
-            w.handler_.reset();
+            const placed_handler handler(std::move(w.handler_));
         }
     }
 }

@@ -4,12 +4,14 @@
 #include <boost/asio/append.hpp>
 #include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/associated_executor.hpp>
+#include <boost/asio/dispatch.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/intrusive/list.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
-#include <optional>
+#include <new>
 #include <type_traits>
 #include <utility>
 
@@ -17,20 +19,68 @@ namespace reagent::inline v0::net_detail {
 
 class ready_hub;
 
-/// One who waits for a socket, kept where the socket is: starting to wait allocates nothing but the erased handler.
+/// A completion handler kept where it is: what a coroutine waits with is small, and is called without a detour over the heap.
+class placed_handler {
+public:
+    placed_handler() = default;
+    placed_handler(placed_handler&& other) noexcept : does_(std::exchange(other.does_, nullptr))
+    {
+        if (does_) does_(what::move, other.place_, place_, {});
+    }
+    placed_handler& operator=(placed_handler&&) = delete;
+    ~placed_handler()
+    {
+        if (does_) does_(what::drop, place_, nullptr, {});
+    }
+    explicit operator bool() const noexcept { return does_ != nullptr; }
+    /// Into an empty one.
+    template <class Handler>
+    void put(Handler&& handler)
+    {
+        using kept = std::decay_t<Handler>;
+        if constexpr (sizeof(kept) <= room && alignof(kept) <= alignof(void*) && std::is_nothrow_move_constructible_v<kept>) {
+            ::new (static_cast<void*>(place_)) kept(std::forward<Handler>(handler));
+            does_ = &act<kept>;
+        } else {
+            put(ready_handler(std::forward<Handler>(handler)));  // which fits
+        }
+    }
+    void operator()(const error_code& ec) { std::exchange(does_, nullptr)(what::call, place_, nullptr, ec); }
+
+private:
+    enum class what : std::uint8_t { call, move, drop };
+    static constexpr std::size_t room = 3 * sizeof(void*);
+    template <class Handler>
+    static void act(what w, std::byte* from, std::byte* to, const error_code& ec)
+    {
+        Handler& kept = *std::launder(reinterpret_cast<Handler*>(from));
+        if (w == what::call) {
+            Handler moved(std::move(kept));
+            kept.~Handler();
+            std::move(moved)(ec);
+            return;
+        }
+        if (w == what::move) ::new (static_cast<void*>(to)) Handler(std::move(kept));
+        kept.~Handler();
+    }
+
+    void (*does_)(what, std::byte*, std::byte*, const error_code&) = nullptr;
+    alignas(void*) std::byte place_[room];
+};
+
+/// One who waits for a socket, kept where the socket is: starting to wait allocates nothing.
 class ready_wait : public boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
 public:
     ready_wait() = default;
     ready_wait(const ready_wait&) = delete;
     ready_wait& operator=(const ready_wait&) = delete;
-    bool waiting() const noexcept { return handler_.has_value(); }
+    bool waiting() const noexcept { return static_cast<bool>(handler_); }
 
 private:
     friend class ready_hub;
-    std::optional<ready_handler> handler_;
+    placed_handler handler_;
     asio::cancellation_slot slot_;
     turn_task* first_ = nullptr;  // without which the wait makes no sense, and which makes none without the wait
-    bool foreign_ = false;  // its executor is not the hub's
 };
 
 /// What the hub knows of a socket: what may succeed since it was last found not to, and who waits for that.
@@ -86,6 +136,9 @@ private:
     class wake_up;
     class turn_end;
     class cancel_wait;
+    class aborted;
+    template <class Handler>
+    class dispatched;
 
     template <class Handler>
     void keep(ready_wait& w, Handler&& handler);
@@ -123,14 +176,26 @@ private:
     ready_wait* wait_;
 };
 
+/// A handler with an executor that is not the hub's.
+template <class Handler>
+class ready_hub::dispatched {
+public:
+    explicit dispatched(Handler h) : handler_(std::move(h)) {}
+    void operator()(const error_code& ec) && { asio::dispatch(asio::append(std::move(handler_), ec)); }
+
+private:
+    Handler handler_;
+};
+
 template <class Handler>
 void ready_hub::keep(ready_wait& w, Handler&& handler)
 {
     w.slot_ = asio::get_associated_cancellation_slot(handler);
+    bool ours = false;
     if constexpr (std::is_same_v<asio::associated_executor_t<std::decay_t<Handler>, any_io_executor>, any_io_executor>)
-        w.foreign_ = asio::get_associated_executor(handler, ex_) != ex_;
-    else w.foreign_ = true;
-    w.handler_.emplace(std::forward<Handler>(handler));
+        ours = asio::get_associated_executor(handler, ex_) == ex_;
+    if (ours) w.handler_.put(std::forward<Handler>(handler));
+    else w.handler_.put(dispatched<std::decay_t<Handler>>(std::forward<Handler>(handler)));
     if (w.slot_.is_connected()) w.slot_.template emplace<cancel_wait>(this, &w);
 }
 
