@@ -17,6 +17,7 @@ const char* text_of(int value) noexcept
     case errc::first_byte_timeout: return "the response head did not arrive in time";
     case errc::idle_timeout: return "no byte moved for too long";
     case errc::pool_timeout: return "no connection became free in time";
+    case errc::attempt_timeout: return "an attempt took longer than allowed";
     case errc::invalid_argument: return "unusable argument";
     case errc::invalid_config: return "unusable configuration";
     case errc::invalid_json: return "not JSON";
@@ -38,6 +39,7 @@ const char* text_of(int value) noexcept
     case errc::redirect_refused: return "a redirect was not followed";
     case errc::provider_failed: return "the model service answered with an error";
     case errc::rate_limited: return "the model service asks to slow down";
+    case errc::circuit_open: return "the circuit is open after too many failures";
     case errc::tool_failed: return "a tool failed";
     case errc::halted: return "halted by the gate";
     case errc::denied: return "denied by the gate";
@@ -83,10 +85,11 @@ public:
         switch (static_cast<condition>(value)) {
         case condition::cancelled: return e == errc::cancelled || is_aborted(code);
         case condition::timeout:
-            return e == errc::deadline || e == errc::connect_timeout || e == errc::first_byte_timeout || e == errc::idle_timeout || e == errc::pool_timeout;
+            return e == errc::deadline || e == errc::connect_timeout || e == errc::first_byte_timeout || e == errc::idle_timeout || e == errc::pool_timeout ||
+                e == errc::attempt_timeout;
         case condition::unavailable:
             return e == errc::resolve_failed || e == errc::connect_failed || e == errc::tls_failed || e == errc::proxy_refused || e == errc::transport_failed ||
-                e == errc::stream_truncated;
+                e == errc::stream_truncated || e == errc::circuit_open;
         case condition::malformed:
             return e == errc::malformed_response || e == errc::bad_encoding || e == errc::headers_too_large || e == errc::body_too_large ||
                 e == errc::event_too_large || e == errc::invalid_json;
@@ -137,6 +140,7 @@ std::string_view timeout_error::bound() const noexcept
     case errc::connect_timeout: return "connect";
     case errc::first_byte_timeout: return "headers";
     case errc::pool_timeout: return "pool";
+    case errc::attempt_timeout: return "attempt";
     case errc::deadline: return "deadline";
     default: return "idle";
     }

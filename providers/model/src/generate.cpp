@@ -18,6 +18,17 @@ json usage::to_json() const
     return out;
 }
 
+usage usage::from_json(const json& j)
+{
+    usage u;
+    u.input = j["inputTokens"].get_uint64().value_or(0);
+    u.output = j["outputTokens"].get_uint64().value_or(0);
+    u.cache_read = j["cacheReadTokens"].get_uint64();
+    u.cache_creation = j["cacheCreationTokens"].get_uint64();
+    u.reasoning = j["reasoningTokens"].get_uint64();
+    return u;
+}
+
 std::string_view to_string(thinking_status s) noexcept
 {
     switch (s) {
@@ -187,7 +198,8 @@ json generate_result::to_json() const
                     .set("connectMs", in_milliseconds(timings.connect))
                     .set("ttfbMs", in_milliseconds(timings.first_byte))
                     .set("totalMs", in_milliseconds(timings.total)));
-    if (attempts > 1) out.set("attempts", attempts);
+    if (attempts != 1) out.set("attempts", attempts);
+    if (!records.empty()) out.set("attemptRecords", reagent::to_json(records));
     return out;
 }
 

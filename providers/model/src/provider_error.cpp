@@ -28,7 +28,8 @@ json provider_to_json(const provider_error& e)
     if (e.partial) out.set("partial", json::object().set("text", e.partial->text).set("toolCallsStarted", e.partial->tool_calls_started));
     if (!e.request_id.empty()) out.set("requestId", e.request_id);
     if (e.rate_limit) out.set("rateLimit", e.rate_limit->to_json());
-    if (e.attempts > 1) out.set("attempts", e.attempts);
+    if (e.attempts != 1) out.set("attempts", e.attempts);
+    if (!e.records.empty()) out.set("attemptRecords", to_json(e.records));
     return out;
 }
 

@@ -9,17 +9,6 @@
 namespace reagent::inline v0::agent_detail {
 namespace {
 
-/// The tokens of a `usage` event, for providers that leave admission to the agent.
-usage usage_of(const json& data)
-{
-    usage u;
-    u.input = data["inputTokens"].get_uint64().value_or(0);
-    u.output = data["outputTokens"].get_uint64().value_or(0);
-    u.cache_read = data["cacheReadTokens"].get_uint64();
-    u.cache_creation = data["cacheCreationTokens"].get_uint64();
-    return u;
-}
-
 /// Fills in what a failed call leaves behind.
 void note_failure(const std::exception_ptr& failure, attempt_outcome& outcome, std::string& partial)
 {
@@ -145,7 +134,7 @@ awaitable<void> run_driver::read_call(model_call& call, permit& right, attempt_o
             if (e.kind == event_kind::text || e.kind == event_kind::tool_args) {
                 outcome.received_bytes += e.payload.size();
             } else if (e.kind == event_kind::usage && e.data != nullptr) {
-                outcome.usage = usage_of(*e.data);
+                outcome.usage = usage::from_json(*e.data);
                 within = within && right.observe(*outcome.usage);
             }
         }

@@ -29,6 +29,7 @@ generate_options merged(const generate_options& own, const generate_options& req
     if (!request.idle.inherits()) out.idle = request.idle;
     if (!request.total.inherits()) out.total = request.total;
     out.stream = own.stream && request.stream;
+    out.accept_resets = own.accept_resets || request.accept_resets;
     out.deadline = std::min(own.deadline, request.deadline);
     return out;
 }

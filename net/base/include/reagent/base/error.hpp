@@ -17,6 +17,7 @@ enum class errc {
     first_byte_timeout,  ///< the response head did not arrive in time
     idle_timeout,        ///< no byte moved in either direction for too long
     pool_timeout,        ///< no connection of the origin became free in time
+    attempt_timeout,     ///< one attempt of several took longer than it may
     invalid_argument,    ///< a value handed in by the caller is unusable
     invalid_config,      ///< a configuration is unusable; the message names the key
     invalid_json,        ///< text is not JSON
@@ -38,6 +39,7 @@ enum class errc {
     redirect_refused,    ///< a redirect led too far, to another origin, from https to http, or to no usable URL
     provider_failed,     ///< the model service answered with an error
     rate_limited,        ///< the model service asks to slow down
+    circuit_open,        ///< too many calls failed of late; none is made for a while
     tool_failed,         ///< a tool failed
     halted,              ///< the gate halts the run
     denied,              ///< the gate denies the action
@@ -51,8 +53,8 @@ enum class errc {
 /// What callers branch on.
 enum class condition {
     cancelled = 1,  ///< errc::cancelled or asio's operation_aborted
-    timeout,        ///< any of the four limits, pool_timeout included
-    unavailable,    ///< resolve, connect, TLS, transport or a truncated answer
+    timeout,        ///< any of the four limits, pool_timeout and attempt_timeout included
+    unavailable,    ///< resolve, connect, TLS, transport or a truncated answer, or an open circuit
     malformed,      ///< the peer sent what we cannot read, or more of it than we take
     rate_limited,   ///< slow down
 };
@@ -104,7 +106,7 @@ public:
 /// One of the limits of a call fired; `code()` says which (spec/loop-and-providers.md §2.2 and §14).
 class timeout_error : public error {
 public:
-    /// `bound` is `connect`, `headers`, `idle`, `pool` or `deadline`; only a deadline is final.
+    /// `bound` is `connect`, `headers`, `idle`, `pool`, `attempt` or `deadline`; only a deadline is final.
     timeout_error(errc which, std::string message);
     std::string_view bound() const noexcept;
 };

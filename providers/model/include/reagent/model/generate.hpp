@@ -3,6 +3,7 @@
 #include <reagent/base/json.hpp>
 #include <reagent/base/rare.hpp>
 #include <reagent/base/usd.hpp>
+#include <reagent/model/attempt_log.hpp>
 #include <reagent/model/message.hpp>
 
 #include <chrono>
@@ -37,6 +38,8 @@ public:
     std::uint64_t total_input() const noexcept { return input + cache_read.value_or(0) + cache_creation.value_or(0); }
     std::uint64_t total() const noexcept { return total_input() + output; }
     json to_json() const;
+    /// What `to_json` wrote, as in the data of a `usage` event. What is no count is absent.
+    static usage from_json(const json& j);
     friend bool operator==(const usage&, const usage&) = default;
 };
 
@@ -85,8 +88,9 @@ public:
     std::optional<std::optional<thinking_mode>> mode;  ///< engaged empty suppresses the provider's own
     std::optional<json> system;                        ///< instead of the transcript's system messages; read by Anthropic
     std::optional<bool> cache_system, cache_messages;  ///< marks for the prompt cache; read by Anthropic
-    bool stream = true;                         ///< whether a started call wants deltas as they come; `generate` asks for one piece; the result is the same
-    time_limit idle, total;                     ///< `timeoutMs`, `deadlineMs`
+    bool stream = true;          ///< whether a started call wants deltas as they come; `generate` asks for one piece; the result is the same
+    bool accept_resets = false;  ///< the reader of a started call takes `reset` events, so that what was delivered may be sent anew; `generate` always does
+    time_limit idle, total;      ///< `timeoutMs`, `deadlineMs`
     steady_time deadline = steady_time::max();  ///< absolute; the tighter of this and `total` holds
     /// Reads the JSON names (`temperature`, `maxTokens`, `toolChoice`, `thinking`, `thinkingMode`, `system`, `cacheSystem`, `cacheMessages`, `timeoutMs`, `deadlineMs`) by the rules of
     /// spec/loop-and-providers.md §2.2. Throws `validation_error`.
@@ -105,6 +109,10 @@ public:
     attempt_gate* gate = nullptr;
     /// Where the run keeps what it already encoded for this provider; null encodes from scratch. Must outlive the call.
     encoded_prefix* prefix = nullptr;
+    /// Where wrappers write down what each attempt came to, also of a call that fails. Null: the outermost wrapper makes one.
+    std::shared_ptr<attempt_log> log;
+    /// A retry around this one already sees to attempts; those within send once. Two layers of retry would multiply them.
+    bool retried = false;
 };
 
 /// A call whose arguments could not be read (spec/loop-and-providers.md §4.2).
@@ -159,7 +167,8 @@ public:
     std::string request_id;
     rare<rate_limit_info> rate_limit;
     call_timings timings;
-    unsigned attempts = 1;  ///< requests that left for this logical call
+    unsigned attempts = 1;                ///< requests that left for this logical call, 0 when it was answered without
+    std::vector<attempt_record> records;  ///< what each attempt came to; empty when no wrapper was there to write it down
     json to_json() const;
 };
 

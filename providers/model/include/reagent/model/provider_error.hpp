@@ -6,6 +6,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace reagent::inline v0 {
 
@@ -29,7 +30,8 @@ public:
     std::optional<partial_output> partial;
     std::string request_id;                     ///< the service's id of the request, empty when it gave none
     std::optional<rate_limit_info> rate_limit;  ///< the limits an error status came with
-    unsigned attempts = 1;
+    unsigned attempts = 1;                      ///< requests that left for the call that failed
+    std::vector<attempt_record> records;        ///< what each came to, where a wrapper wrote it down
 };
 
 /// `{"kind","status"?,"retryable","bound"?,"code"?,"message","partial"?,"requestId"?,…}` of any exception of a provider call (vectors/provider-cases.md).
