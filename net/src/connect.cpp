@@ -63,7 +63,8 @@ void fail(race_state::attempt& a, dial_race& race, connect_outcome& out, const e
 }
 
 // Starts those whose turn it is; true when one of them is connected at once.
-bool start_due(const std::shared_ptr<race_state>& state, const socket_home& home, deadline_queue& times, dial_race& race, std::uint16_t port, connect_outcome& out)
+bool start_due(const std::shared_ptr<race_state>& state, const socket_home& home, deadline_queue& times, dial_race& race, std::uint16_t port,
+               connect_outcome& out)
 {
     while (const ip_address* to = race.next(times.now())) {
         const std::size_t index = state->attempts.size();

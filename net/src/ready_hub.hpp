@@ -176,14 +176,15 @@ private:
     ready_wait* wait_;
 };
 
-/// A handler with an executor that is not the hub's.
+/// A handler with an executor that may not be the hub's.
 template <class Handler>
 class ready_hub::dispatched {
 public:
-    explicit dispatched(Handler h) : handler_(std::move(h)) {}
-    void operator()(const error_code& ec) && { asio::dispatch(asio::append(std::move(handler_), ec)); }
+    dispatched(any_io_executor ours, Handler h) : ours_(std::move(ours)), handler_(std::move(h)) {}
+    void operator()(const error_code& ec) && { asio::dispatch(ours_, asio::append(std::move(handler_), ec)); }
 
 private:
+    any_io_executor ours_;  // for a handler without
     Handler handler_;
 };
 
@@ -195,7 +196,7 @@ void ready_hub::keep(ready_wait& w, Handler&& handler)
     if constexpr (std::is_same_v<asio::associated_executor_t<std::decay_t<Handler>, any_io_executor>, any_io_executor>)
         ours = asio::get_associated_executor(handler, ex_) == ex_;
     if (ours) w.handler_.put(std::forward<Handler>(handler));
-    else w.handler_.put(dispatched<std::decay_t<Handler>>(std::forward<Handler>(handler)));
+    else w.handler_.put(dispatched<std::decay_t<Handler>>(ex_, std::forward<Handler>(handler)));
     if (w.slot_.is_connected()) w.slot_.template emplace<cancel_wait>(this, &w);
 }
 

@@ -50,7 +50,7 @@ public:
 
 private:
     int fd_ = -1;
-    std::optional<hub_socket> socket_;                      // with a hub
+    std::optional<hub_socket> socket_;                          // with a hub
     std::optional<asio::posix::stream_descriptor> descriptor_;  // without; owns the socket then
 };
 
