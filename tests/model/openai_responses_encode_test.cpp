@@ -45,21 +45,22 @@ TEST(OpenaiResponsesEncode, MessagesBecomeItems)
     public:
         const char *messages, *items;
     };
-    for (const row& r : std::vector<row>{
-             {R"([{"role":"user","content":null},{"role":"user","content":""}])", R"([{"role":"user","content":[{"type":"input_text","text":""}]}])"},
-             {R"([{"role":"user","content":[]},{"role":"developer","content":"d"}])",
-              R"([{"role":"user","content":[]},{"role":"developer","content":[{"type":"input_text","text":"d"}]}])"},
-             {R"([{"role":"user","content":[{"type":"text","text":"t","x":1},{"type":"input_file","file_id":"f","n":1.0},{"type":"image","source":{"kind":"url","url":"u"},"detail":"low"}]}])",
-              R"([{"role":"user","content":[{"type":"input_text","text":"t"},{"type":"input_file","file_id":"f","n":1.0},{"type":"input_image","image_url":"u","detail":"low"}]}])"},
-             {R"([{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}]}])",
-              R"([{"role":"user","content":[{"type":"input_image","image_url":"data:image/png;base64,AA=="}]}])"},
-             {R"([{"role":"system","content":"s"},{"role":"assistant","content":null},{"role":"assistant","content":""},{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"refusal","refusal":"r"}]}])",
-              R"([{"role":"assistant","content":[{"type":"output_text","text":""}]},{"role":"assistant","content":[{"type":"output_text","text":"a"},{"type":"refusal","refusal":"r"}]}])"},
-             {R"([{"role":"assistant","content":"","tool_calls":[{"id":"a","function":{"name":"f","arguments":"{\"q\": "}},{"id":"b","function":{"name":"g"}}]}])",
-              R"([{"type":"function_call","call_id":"a","name":"f","arguments":"{\"q\": "},{"type":"function_call","call_id":"b","name":"g","arguments":"{}"}])"},
-             {R"([{"role":"tool","tool_call_id":"a","content":[{"type":"text","text":"x"},{"type":"text","text":"y"}],"foo":1}])",
-              R"([{"type":"function_call_output","call_id":"a","output":"x\ny"}])"},
-         })
+    for (
+        const row& r : std::vector<row>{
+            {R"([{"role":"user","content":null},{"role":"user","content":""}])", R"([{"role":"user","content":[{"type":"input_text","text":""}]}])"},
+            {R"([{"role":"user","content":[]},{"role":"developer","content":"d"}])",
+             R"([{"role":"user","content":[]},{"role":"developer","content":[{"type":"input_text","text":"d"}]}])"},
+            {R"([{"role":"user","content":[{"type":"text","text":"t","x":1},{"type":"input_file","file_id":"f","n":1.0},{"type":"image","source":{"kind":"url","url":"u"},"detail":"low"}]}])",
+             R"([{"role":"user","content":[{"type":"input_text","text":"t"},{"type":"input_file","file_id":"f","n":1.0},{"type":"input_image","image_url":"u","detail":"low"}]}])"},
+            {R"([{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}]}])",
+             R"([{"role":"user","content":[{"type":"input_image","image_url":"data:image/png;base64,AA=="}]}])"},
+            {R"([{"role":"system","content":"s"},{"role":"assistant","content":null},{"role":"assistant","content":""},{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"refusal","refusal":"r"}]}])",
+             R"([{"role":"assistant","content":[{"type":"output_text","text":""}]},{"role":"assistant","content":[{"type":"output_text","text":"a"},{"type":"refusal","refusal":"r"}]}])"},
+            {R"([{"role":"assistant","content":"","tool_calls":[{"id":"a","function":{"name":"f","arguments":"{\"q\": "}},{"id":"b","function":{"name":"g"}}]}])",
+             R"([{"type":"function_call","call_id":"a","name":"f","arguments":"{\"q\": "},{"type":"function_call","call_id":"b","name":"g","arguments":"{}"}])"},
+            {R"([{"role":"tool","tool_call_id":"a","content":[{"type":"text","text":"x"},{"type":"text","text":"y"}],"foo":1}])",
+             R"([{"type":"function_call_output","call_id":"a","output":"x\ny"}])"},
+        })
         EXPECT_EQ(items_of(r.messages), r.items);
     for (const char* refused : {R"([{"role":"assistant","content":[{"type":"image","source":{"kind":"url","url":"u"}}]}])",
                                 R"([{"role":"system","content":[{"type":"image","source":{"kind":"url","url":"u"}}]}])",
@@ -73,8 +74,8 @@ TEST(OpenaiResponsesEncode, BlocksAreReplayedToTheModelThatMadeThem)
     const auto replayed = [](const char* provider, const char* model, const char* block, const char* rest, bool store = false) {
         openai_responses_codec_options o = of_model();
         o.store = store;
-        const std::string messages = std::string(R"([{"role":"assistant",)") + rest + R"(,"providerBlocks":{"provider":")" + provider + R"(","model":")" + model +
-            R"(","blocks":[)" + block + "]}}]";
+        const std::string messages = std::string(R"([{"role":"assistant",)") + rest + R"(,"providerBlocks":{"provider":")" + provider + R"(","model":")" +
+            model + R"(","blocks":[)" + block + "]}}]";
         const std::string items = items_of(messages.c_str(), o);
         return items.starts_with("[" + std::string(block) + ",{");
     };
@@ -92,8 +93,9 @@ TEST(OpenaiResponsesEncode, BlocksAreReplayedToTheModelThatMadeThem)
         EXPECT_FALSE(replayed("openai-responses", "m2", sealed, rest));
         EXPECT_FALSE(replayed("openai", "m", sealed, rest));
     }
-    EXPECT_EQ(items_of(R"([{"role":"assistant","content":null,"providerBlocks":{"provider":"openai-responses","model":"m","blocks":[{"type":"compaction"}]}}])"),
-              "[]")
+    EXPECT_EQ(
+        items_of(R"([{"role":"assistant","content":null,"providerBlocks":{"provider":"openai-responses","model":"m","blocks":[{"type":"compaction"}]}}])"),
+        "[]")
         << "nothing follows it";
 }
 

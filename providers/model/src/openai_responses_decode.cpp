@@ -186,7 +186,8 @@ std::string_view neutral_stop(std::string_view raw) noexcept
 /// One response of the Responses wire. What streams goes to the events; the response at the end says what the answer is.
 class responses_decoder final : public wire_decoder {
 public:
-    responses_decoder(const openai_responses_codec& codec, tool_list tools, std::string request_id) : wire_decoder(codec, std::move(tools), std::move(request_id))
+    responses_decoder(const openai_responses_codec& codec, tool_list tools, std::string request_id)
+        : wire_decoder(codec, std::move(tools), std::move(request_id))
     {}
 
     decode_state on_event(std::string_view data, std::string_view type, event_batch* out) override;

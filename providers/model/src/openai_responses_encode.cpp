@@ -202,9 +202,9 @@ openai_responses_codec::openai_responses_codec(openai_responses_codec_options op
       options_(std::move(options)),
       endpoint_(options_.base_url.joined("/responses"))
 {
-    static constexpr std::array<std::string_view, 15> ours = {"model",     "input",   "instructions", "temperature", "max_output_tokens",
-                                                              "tools",     "store",   "tool_choice",  "reasoning",   "include",
-                                                              "stream",    "prompt",  "background",   "conversation", "previous_response_id"};
+    static constexpr std::array<std::string_view, 15> ours = {"model",  "input",  "instructions", "temperature",  "max_output_tokens",
+                                                              "tools",  "store",  "tool_choice",  "reasoning",    "include",
+                                                              "stream", "prompt", "background",   "conversation", "previous_response_id"};
     header_lines_ = model_detail::header_lines(openai_responses_component, options_, "Authorization", "Bearer ");
     members_ = model_detail::encoded_members(openai_responses_component, options_.members, ours);
     head_ = R"({"model":)";
