@@ -101,7 +101,7 @@ human_event question(run_gate::impl& gate, const check_work& work, const evaluat
 outcome nobody_to_ask(run_gate::impl& gate, const evaluation& e)
 {
     if (!std::exchange(gate.warned_no_channel, true))
-        gate.options.log(log_level::warn, "[Gate] " + e.found.rule + " needs a person and no humanChannel is registered; the run halts");
+        gate.options.log(log_level::warn, "[Gate] " + e.found.rule + " needs a person and no humanChannel is registered; the run halts: " + e.found.reason);
     return denied(e, severity::halt, e.found.reason + " (no humanChannel registered)");
 }
 
@@ -122,7 +122,7 @@ awaitable<decision> decide(run_gate::impl& gate, check_work& work)
             gate.flush(*work.pending);
             admission money = co_await gate.money.reserve(*work.worst_case);
             if (money.granted()) work.held = std::move(money.held);
-            else e = gate.money_halt(money);
+            else e = gate.money_halt(money, &*work.worst_case);
         }
         if (e.found.kind != finding_kind::ask) {
             const bool yes = e.found.kind == finding_kind::allow;

@@ -52,7 +52,7 @@ struct run_gate::impl {
     // gate_rules.cpp: judging
     std::optional<governance_detail::evaluation> halt_condition(const governance_detail::unrecorded& pending) const;
     governance_detail::evaluation evaluate(const json& action, const governance_detail::unrecorded& pending, gate_policy::impl::scope scope) const;
-    governance_detail::evaluation money_halt(const admission& refusal) const;
+    governance_detail::evaluation money_halt(const admission& refusal, const budget_amount* wanted = nullptr) const;
     json halt_context() const;
 
     // gate_lines.cpp: what is written

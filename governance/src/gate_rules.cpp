@@ -2,6 +2,9 @@
 
 #include <reagent/base/random.hpp>
 
+#include <algorithm>
+#include <utility>
+
 namespace reagent::inline v0 {
 
 namespace gd = governance_detail;
@@ -36,14 +39,19 @@ std::string amount_text(budget_dimension d, const budget_amount& a)
 
 }  // namespace
 
-gd::evaluation run_gate::impl::money_halt(const admission& refusal) const
+// `wanted` is what the attempt would have reserved, null when it did not come to that.
+gd::evaluation run_gate::impl::money_halt(const admission& refusal, const budget_amount* wanted) const
 {
     const budget_dimension d = *refusal.refused;
     const budget_amount cap(refusal.caps.cost.value_or(usd()), refusal.caps.tokens.value_or(0));
     const bool used_up = d == budget_dimension::cost ? refusal.spent.cost >= cap.cost : refusal.spent.tokens >= cap.tokens;
-    gd::evaluation e = halt(std::string(budget_rule(d)),
-                            amount_text(d, refusal.spent) + " of " + amount_text(d, cap) + " spent in budget \"" + refusal.budget_name + '"' +
-                                (used_up ? "" : ", too little is left for the next attempt"));
+    std::string reason = amount_text(d, refusal.spent) + " of " + amount_text(d, cap) + " spent in budget \"" + refusal.budget_name + '"';
+    if (!used_up) {
+        const budget_amount left(cap.cost - refusal.spent.cost, cap.tokens - std::min(cap.tokens, refusal.spent.tokens));
+        reason += ", " + amount_text(d, left) + " left";
+    }
+    if (wanted) reason += "; the next attempt would reserve " + amount_text(d, *wanted);
+    gd::evaluation e = halt(std::string(budget_rule(d)), std::move(reason));
     e.dimension = d;
     e.short_budget = refusal.refused_by();
     e.spent = d == budget_dimension::cost ? json(refusal.spent.cost.to_double()) : json(refusal.spent.tokens);

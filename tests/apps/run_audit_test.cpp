@@ -78,6 +78,22 @@ TEST_F(RunAudit, TheFlagWinsOverThePath)
     EXPECT_FALSE(std::filesystem::exists(of_gate.path()));
 }
 
+TEST_F(RunAudit, MissingDirectoriesAreMadeAndTheHelpSaysSo)
+{
+    const std::string made = of_gate.path() + ".d";
+    const program_result r = ask(json::object(), {"--audit", made + "/deeper/audit.jsonl"});
+    EXPECT_EQ(r.status, 0) << r.err;
+    EXPECT_TRUE(std::filesystem::exists(made + "/deeper/audit.jsonl"));
+    EXPECT_EQ(std::filesystem::status(made + "/deeper").permissions(), std::filesystem::perms::owner_all);
+    std::filesystem::remove_all(made);
+    std::string help = reagent_run({"run", "--help"}).out;
+    for (std::size_t at = 0; (at = help.find_first_of(" \n", at)) != std::string::npos; ++at) {
+        const std::size_t end = std::min(help.find_first_not_of(" \n", at), help.size());
+        help.replace(at, end - at, " ");
+    }
+    EXPECT_THAT(help, HasSubstr("made with its directories where they are missing"));
+}
+
 TEST_F(RunAudit, APathThatCannotBeOpenedIsOneLineBeforeTheStart)
 {
     const program_result r = ask(json::object().set("audit", json::object().set("path", "/dev/null/x.jsonl")));

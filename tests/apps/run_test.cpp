@@ -170,6 +170,18 @@ TEST_F(Run, UngovernedSaysSo)
     EXPECT_THAT(r.err, HasSubstr("UNGOVERNED"));
 }
 
+TEST_F(Run, ADeniedNameThatIsNoToolIsTold)
+{
+    const scratch_file file(R"({"gate":{"tools":{"denylist":["calculat","think","shell","cur*"]}}})");
+    const program_result r = ask("hello", {"-c", file.path()});
+    EXPECT_EQ(r.status, 0) << r.err;
+    const std::string tools = "; the tools are calculate, current_time, finish, think";
+    EXPECT_THAT(r.err, HasSubstr("warning: gate.tools.denylist: there is no tool \"calculat\", did you mean \"calculate\"" + tools));
+    EXPECT_THAT(r.err, HasSubstr("warning: gate.tools.denylist: there is no tool \"shell\"" + tools));
+    EXPECT_EQ(r.messages().size(), 3U) << r.err;
+    EXPECT_EQ(ask("hello", {"-c", file.path(), "--quiet"}).err, "");
+}
+
 TEST_F(Run, ABudgetHaltsBeforeTheRequestLeaves)
 {
     const program_result r = ask("hello", {"--max-cost-usd", "0.0000001", "--max-tokens", "50", "--json"});
@@ -178,6 +190,7 @@ TEST_F(Run, ABudgetHaltsBeforeTheRequestLeaves)
     EXPECT_EQ(out["outcome"], json("halted"));
     EXPECT_EQ(out["error"], json("halt:budget.maxCostUsd"));
     EXPECT_EQ(out["metrics"]["turns"].get_int64(), 0);
+    EXPECT_THAT(r.err, HasSubstr("$0 of $0.0000001 spent in budget \"run\", $0.0000001 left; the next attempt would reserve $0.0000"));
 }
 
 TEST_F(Run, FlagsWinOverTheFile)
@@ -201,6 +214,8 @@ TEST_F(Run, RatesPriceUnknownModels)
     const program_result rated = ask("hello", {"--model", "llama", "--rates", "0.001", "0.002", "--max-cost-usd", "1", "--max-tokens", "200"});
     EXPECT_EQ(rated.status, 0) << rated.err;
     EXPECT_THAT(rated.err, HasSubstr("$0.0012"));
+    for (const auto& [in, out] : {std::pair("0.001/k", "0.002/k"), std::pair("1/M", "2/M")})
+        EXPECT_EQ(ask("hello", {"--model", "llama", "--rates", in, out, "--max-cost-usd", "1", "--max-tokens", "200"}).err, rated.err) << in;
 }
 
 TEST_F(Run, TextIsPassedThroughUnchangedInAPipe)

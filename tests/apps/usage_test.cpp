@@ -27,6 +27,8 @@ TEST(Usage, BadCommandLinesAreOneLineAndStatusTwo)
         {{"run", "q", "--max-tokens", "many"}, "--max-tokens"},
         {{"run", "q", "--max-cost-usd", "cheap"}, "--max-cost-usd must be an amount of dollars"},
         {{"run", "q", "--rates", "-1", "2"}, "--rates"},
+        {{"run", "q", "--rates", "0.15/M", "0.6/G"},
+         "--rates must be two prices in USD per 1,000 tokens such as 0.00015, or per million tokens such as 0.15/M, got 0.6/G"},
         {{"run", "q", "--tool-concurrency", "5000"}, "--tool-concurrency"},
         {{"tools"}, "reagent tools: "},
         {{"tools", "shw", "calculate"}, "shw"},

@@ -128,6 +128,12 @@ TEST(GenerateOptions, ReadsTheRest)
     ASSERT_TRUE(o.mode.has_value());
     EXPECT_EQ(*o.mode, thinking_mode::off);
     EXPECT_EQ(read(R"({"maxTokens":0})").max_tokens, 0U);  // unset but on wires that send it
+    const generate_options marked = read(R"({"system":["x"],"cacheSystem":false,"cacheMessages":null})");
+    EXPECT_EQ(marked.system->dump(), R"(["x"])");
+    EXPECT_EQ(marked.cache_system, false);
+    EXPECT_FALSE(marked.cache_messages.has_value());
+    EXPECT_THROW(static_cast<void>(read(R"({"cacheSystem":"yes"})")), validation_error);
+    EXPECT_THROW(static_cast<void>(read(R"({"system":7})")), validation_error);
     EXPECT_TRUE(read(R"({"thinkingMode":null})").mode.has_value());
     EXPECT_THROW(static_cast<void>(read(R"({"thinkingMode":"maybe"})")), validation_error);
     EXPECT_THROW(static_cast<void>(read(R"({"maxTokens":-5})")), validation_error);

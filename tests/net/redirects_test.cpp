@@ -165,6 +165,15 @@ TEST(Redirects, FollowedOverSockets)
     const auto dialed = client.stats().dialed;
     EXPECT_EQ(testing::complete(w.context, fetch_following(client, world::get(same))), "200 there");
     EXPECT_EQ(client.stats().dialed, dialed + 1) << "the connection goes on";
+    // One read takes 64 KiB, so the end of this body waits in the socket when the redirect is followed.
+    const std::string long_body(64 * 1024, 'x');
+    auto wordy = w.server(byte_script()
+                              .request()
+                              .send("HTTP/1.1 302 Found\r\nLocation: /b\r\nContent-Length: 65536\r\n\r\n" + long_body)
+                              .request()
+                              .send(testing::http_response(200, "there")));
+    EXPECT_EQ(testing::complete(w.context, fetch_following(client, world::get(wordy))), "200 there");
+    EXPECT_EQ(client.stats().dialed, dialed + 2) << "what is left of it is read";
 }
 
 }  // namespace redirects_test

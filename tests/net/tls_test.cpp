@@ -65,6 +65,25 @@ TEST(Tls, ReadsReusesAndEndsProperly)
     EXPECT_EQ(open_descriptors(), before);
 }
 
+TEST(Tls, AConsentThatIsCutIsNotWaitedForAndNoBodyLeaves)
+{
+    for (const tls_end end : {tls_end::notify, tls_end::cut}) {
+        world w;
+        w.options.tls.ca_file = certificates::shared().pem("root");
+        tls_server server("good", "HTTP/1.1 100 Con", end);
+        http_client client = w.client();
+        http_request r("POST", url::parse_or_throw("https://127.0.0.1:" + std::to_string(server.port()) + "/", "url"));
+        r.body = "eleven byte";
+        r.expect_continue = true;
+        testing::started<std::string> op(w.context, fetch(client, std::move(r)));
+        ASSERT_TRUE(w.until([&] { return op.done(); })) << "its end is inside TLS, where no socket shows it";
+        EXPECT_EQ(code_of_failure(op.failure()), errc::transport_failed);
+        EXPECT_EQ(message_of(op.failure()).find("TLS broke off") != std::string::npos, end == tls_end::cut) << message_of(op.failure());
+        EXPECT_TRUE(server.last_request().ends_with("\r\n\r\n")) << server.last_request();
+        EXPECT_EQ(client.stats().open, 0u);
+    }
+}
+
 awaitable<std::string> first_message(http_client client, url to)
 {
     websocket_options o;

@@ -151,6 +151,10 @@ agent_config agent_config::from_json(const json& j, const std::string& where)
         } catch (const config_error& e) {
             throw config_error(where + ": gate: " + e.message());
         }
+        // The policy has read them, so they are a list of text.
+        const json* of_tools = gate->find("tools");
+        const json* denied = of_tools && of_tools->is_object() ? of_tools->find("denylist") : nullptr;
+        for (std::size_t i = 0; denied && denied->is_array() && i < denied->size(); ++i) c.denied_tools.push_back((*denied)[i].as_string());
     }
     if (const json* ungoverned = file.find("ungoverned")) {
         if (!ungoverned->is_bool()) file.refuse("ungoverned", "true or false", *ungoverned);

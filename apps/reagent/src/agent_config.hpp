@@ -37,6 +37,7 @@ public:
     std::string system_prompt;
     std::vector<std::string> tools;
     std::optional<reagent::gate_policy> gate;
+    std::vector<std::string> denied_tools;  ///< names and patterns of `gate.tools.denylist`
     bool ungoverned = false;
     reagent::budget_caps budget;
     std::optional<reagent::rates> rates;

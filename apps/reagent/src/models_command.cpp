@@ -72,7 +72,7 @@ int list_models(bool as_json)
 void add_models_command(CLI::App& root, int& status)
 {
     CLI::App* sub = root.add_subcommand("models", "List the models whose prices and limits are known");
-    sub->footer("Example:\n  reagent models --json | jq '.models[].id'");
+    sub->footer("Prices are in USD per million tokens, which `reagent run --rates` takes as 0.15/M.\nExample:\n  reagent models --json | jq '.models[].id'");
     auto as_json = std::make_shared<bool>(false);
     sub->add_flag("--json", *as_json, "Print one JSON object");
     sub->callback([as_json, &status] { status = list_models(*as_json); });

@@ -5,6 +5,7 @@
 #include "terminal.hpp"
 
 #include <reagent/agent/agent.hpp>
+#include <reagent/base/nearest.hpp>
 #include <reagent/base/secret.hpp>
 #include <reagent/builtins/builtin_registry.hpp>
 #include <reagent/net/http_client.hpp>
@@ -17,6 +18,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cmath>
 #include <csignal>
 #include <exception>
@@ -34,13 +36,29 @@ public:
     std::string question, config_file, key_file, ca_file, audit_file;
     std::string provider, model, base_url, system, max_cost;
     std::vector<std::string> tools;
-    std::vector<double> rates;
+    std::vector<std::string> rates;
     std::uint64_t max_tokens = 0, max_total_tokens = 0, timeout_ms = 0, deadline_ms = 0, tool_concurrency = 0;
     bool ungoverned = false, no_stream = false, as_json = false, quiet = false, verbose = false;
     // Whether a flag was given: zero means something for most of them.
     CLI::Option *system_given = nullptr, *max_cost_given = nullptr, *max_total_given = nullptr, *timeout_given = nullptr, *deadline_given = nullptr,
                 *tools_given = nullptr;
 };
+
+/// A price as nano-dollars a token, from dollars per 1,000 tokens (`0.00015` or `0.00015/k`) or per million (`0.15/M`, as `reagent models` prints them).
+double read_rate(std::string_view given)
+{
+    std::string_view text = given;
+    double factor = 1e6;
+    if (text.ends_with("/M")) factor = 1e3;
+    if (text.ends_with("/M") || text.ends_with("/k")) text.remove_suffix(2);
+    double dollars = -1;
+    const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), dollars);
+    const double nanos = dollars * factor;
+    if (ec != std::errc() || end != text.data() + text.size() || !std::isfinite(nanos) || nanos < 0)
+        throw config_error("--rates must be two prices in USD per 1,000 tokens such as 0.00015, or per million tokens such as 0.15/M, got " +
+                           one_line(given, 40));
+    return nanos;
+}
 
 /// The file, with the flags on top.
 agent_config configure(const run_arguments& a)
@@ -57,11 +75,7 @@ agent_config configure(const run_arguments& a)
         c.budget.cost = *cost;
     }
     if (a.max_total_given->count()) c.budget.tokens = a.max_total_tokens;
-    if (!a.rates.empty()) {
-        for (const double r : a.rates)
-            if (!std::isfinite(r * 1e6) || r < 0) throw config_error("--rates must be two amounts of dollars, finite and not negative");
-        c.rates = reagent::rates(a.rates[0] * 1e6, a.rates[1] * 1e6);
-    }
+    if (!a.rates.empty()) c.rates = reagent::rates(read_rate(a.rates[0]), read_rate(a.rates[1]));
     if (a.max_tokens) c.max_tokens = a.max_tokens;
     if (a.timeout_given->count()) c.timeout = std::chrono::milliseconds(a.timeout_ms);
     if (a.deadline_given->count()) c.deadline = std::chrono::milliseconds(a.deadline_ms);
@@ -100,6 +114,18 @@ std::string read_question(const run_arguments& a)
     return question;
 }
 
+/// A misspelt name on a deny list denies nothing. No error: one policy may serve programs with other tools.
+void warn_of_unknown(const std::vector<std::string>& denied, const reagent::builtin_registry& registry, terminal& out)
+{
+    const std::vector<std::string> known = registry.names();
+    for (const std::string& name : denied) {
+        if (registry.contains(name) || name.find('*') != std::string::npos) continue;
+        const auto near = reagent::nearest_name(name, known);
+        out.note(fmt::format("reagent run: warning: gate.tools.denylist: there is no tool \"{}\"{}; the tools are {}", one_line(name, 80),
+                             near ? ", did you mean \"" + *near + "\"" : std::string(), fmt::join(known, ", ")));
+    }
+}
+
 /// Everything a run needs, wired; lives until the context has run dry.
 class run_setup {
 public:
@@ -128,6 +154,7 @@ public:
         if (config.timeout) call.idle = reagent::time_limit(*config.timeout);
         options.generate(call);
         agent = reagent::agent(io.get_executor(), reagent::openai_chat(http, std::move(wire)), std::move(options));
+        if (!a.quiet) warn_of_unknown(config.denied_tools, registry, out);
         if (config.ungoverned && !config.tools.empty() && !a.quiet) out.note("reagent run: warning: UNGOVERNED, no gate judges the tools of this run");
     }
 
@@ -213,13 +240,17 @@ void add_run_command(CLI::App& root, int& status)
     a->max_total_given = sub->add_option("--max-total-tokens", a->max_total_tokens, "Most tokens the run may use, prompts and answers")
                              ->check(CLI::Range(std::uint64_t{0}, most_tokens));
     sub->add_option("--max-tokens", a->max_tokens, "Most tokens of one answer")->check(CLI::Range(std::uint64_t{1}, most_tokens));
-    sub->add_option("--rates", a->rates, "Prices in USD per 1000 tokens: IN OUT")->expected(2);
+    sub->add_option("--rates", a->rates, "Prices of prompt and answer in USD per 1,000 tokens, or per million with /M: 0.15/M 0.60/M")
+        ->expected(2)
+        ->type_name("USD");
     a->timeout_given =
         sub->add_option("--timeout-ms", a->timeout_ms, "Longest silence of the server; 0 is no limit")->check(CLI::Range(std::uint64_t{0}, longest_ms));
     a->deadline_given =
         sub->add_option("--deadline-ms", a->deadline_ms, "Longest time of the whole run; 0 is no limit")->check(CLI::Range(std::uint64_t{0}, longest_ms));
     sub->add_option("--tool-concurrency", a->tool_concurrency, "Tool calls at once")->check(CLI::Range(1, 1024));
-    sub->add_option("--audit", a->audit_file, "Append decisions to this file; wins over gate.audit.path")->check(refuse_empty);
+    sub->add_option("--audit", a->audit_file,
+                    "Append decisions to this file, which is made with its directories where they are missing; wins over gate.audit.path")
+        ->check(refuse_empty);
     sub->add_option("--key-file", a->key_file, "File whose first line is the key")->check(refuse_empty);
     sub->add_option("--ca-file", a->ca_file, "PEM file of certificate authorities to trust besides the system's")->check(refuse_empty);
     sub->add_flag("--no-stream", a->no_stream, "Ask for the answer in one piece");
