@@ -37,7 +37,7 @@ private:
 
     std::size_t max_entries_, max_bytes_, bytes_ = 0;
     duration ttl_;
-    std::list<entry> by_use_;  // the latest first
+    std::list<entry> by_use_;                             // the latest first
     std::unordered_map<std::string_view, place> by_key_;  // keys live in the entries
 };
 

@@ -75,7 +75,7 @@ private:
     std::array<rate_dimension, dimensions> limits_;
     std::uint64_t next_ticket_ = 1;
     duration spread_;
-    steady_time opens_{};      ///< nobody leaves before
+    steady_time opens_{};       ///< nobody leaves before
     steady_time spread_end_{};  ///< until here the returns are strewn
     steady_time last_return_{};
 };

@@ -8,7 +8,8 @@ namespace {
 json options_json(const generate_options& options)
 {
     // Names every member: a new one does not compile before somebody has decided whether it is part of the key.
-    const auto& [temperature, max_tokens, tool_choice, thinking, mode, system, cache_system, cache_messages, stream, accept_resets, idle, total, deadline] = options;
+    const auto& [temperature, max_tokens, tool_choice, thinking, mode, system, cache_system, cache_messages, stream, accept_resets, idle, total, deadline] =
+        options;
     static_cast<void>(cache_system);  // what a prompt cache does changes the price, not the answer
     static_cast<void>(cache_messages);
     static_cast<void>(stream);

@@ -30,9 +30,7 @@ using flight_ptr = std::shared_ptr<flight>;
 
 struct response_cache::impl {
     explicit impl(cache_options o)
-        : options(std::move(o)),
-          clock(options.clock() ? options.clock() : clock::system()),
-          store(options.max_entries(), options.max_bytes(), options.ttl())
+        : options(std::move(o)), clock(options.clock() ? options.clock() : clock::system()), store(options.max_entries(), options.max_bytes(), options.ttl())
     {}
     const cache_options options;
     const clock_ptr clock;

@@ -63,13 +63,20 @@ const std::vector<row>& rows()
     static const std::vector<row> all = {
         {"retry", {busy(), ok()}, 1, [](provider_ptr p, shared_parts& s) { return with_retry(p, s.retry); }},
         {"retry with a limit for each attempt", {busy(), ok()}, 1, [](provider_ptr p, shared_parts& s) { return with_retry(p, s.timed); }},
-        {"fallback", {busy(), ok()}, 1, [](provider_ptr p, shared_parts& s) { return with_fallback({p, p}, s.fallback); }},
+        {"fallback",
+         {busy(), ok()},
+         1,
+         [](provider_ptr p, shared_parts& s) {
+             return with_fallback({p, p}, s.fallback);
+         }},
         {"circuit breaker", {ok()}, 1, [](provider_ptr p, shared_parts& s) { return with_circuit_breaker(p, s.breaker); }},
         {"concurrency limit", {ok()}, 3, [](provider_ptr p, shared_parts& s) { return with_concurrency_limit(p, s.limit); }},
         {"rate limit", {ok()}, 2, [](provider_ptr p, shared_parts& s) { return with_rate_limit(p, s.limiter); }},
         {"hedge", {ok()}, 1, [](provider_ptr p, shared_parts& s) { return with_hedge(p, s.hedge); }},
         {"cache and single flight", {ok()}, 3, [](provider_ptr p, shared_parts& s) { return with_response_cache(p, s.cache); }},
-        {"all of them", {busy(), ok()}, 2,
+        {"all of them",
+         {busy(), ok()},
+         2,
          [](provider_ptr p, shared_parts& s) {
              p = with_concurrency_limit(with_circuit_breaker(p, s.breaker), s.limit);
              return with_response_cache(with_retry(with_hedge(with_fallback({p, p}, s.fallback), s.hedge), s.timed), s.cache);

@@ -47,16 +47,26 @@ TEST(CircuitState, Table)
     constexpr row rows[] = {
         {"L08 three failures open it", "fffx", "ccoo"},
         {"L09 a success after the wait closes it", "fffws", "ccooc"},
-        {"L09 a failure opens it again, and the wait starts anew", "fffwfxws", "ccooooo" "c"},
+        {"L09 a failure opens it again, and the wait starts anew", "fffwfxws",
+         "ccooooo"
+         "c"},
         {"L10 a success clears the count", "ffsff", "ccccc"},
-        {"L11 one probe", "fffwpxS", "ccoo" "hhc"},
+        {"L11 one probe", "fffwpxS",
+         "ccoo"
+         "hhc"},
         {"L12 errors of the caller do not count", "aaaaa", "ccccc"},
         {"and do not clear the count", "ffaf", "ccco"},
         {"but prove that the service answers", "fffwa", "ccooc"},
         {"a probe that tells nothing makes room for another", "fffwnns", "ccoohhc"},
-        {"an old call's failure says nothing", "pfffwsF", "cccooc" "c"},
-        {"an old call's success says nothing", "pfffwfS", "cccooo" "o"},
-        {"closed for one, the count starts anew", "fffwsff", "ccoocc" "c"},
+        {"an old call's failure says nothing", "pfffwsF",
+         "cccooc"
+         "c"},
+        {"an old call's success says nothing", "pfffwfS",
+         "cccooo"
+         "o"},
+        {"closed for one, the count starts anew", "fffwsff",
+         "ccoocc"
+         "c"},
     };
     for (const row& r : rows) EXPECT_EQ(phases(r.script), r.phases) << r.what;
 }

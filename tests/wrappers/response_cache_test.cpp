@@ -37,8 +37,12 @@ TEST(RequestKey, EqualRequestsAndDifferentOnes)
     slow.options.total = 5s;
     slow.options.accept_resets = true;
     EXPECT_EQ(key(question()), key(slow));
-    std::vector<std::string> keys = {key(question()), key(question("ho")), key(with_tool("{}")), request_key("s2", "p", "m", question()),
-                                     request_key("s", "p2", "m", question()), request_key("s", "p", "m2", question())};
+    std::vector<std::string> keys = {key(question()),
+                                     key(question("ho")),
+                                     key(with_tool("{}")),
+                                     request_key("s2", "p", "m", question()),
+                                     request_key("s", "p2", "m", question()),
+                                     request_key("s", "p", "m2", question())};
     const auto changed = [&](const std::function<void(generate_options&)>& change) {
         generate_request r = question();
         change(r.options);
@@ -167,7 +171,8 @@ TEST_F(ResponseCache, OnlyWhatMayBeSharedIs)
 
 TEST_F(ResponseCache, CutAnswersAndFailuresAreNotKept)
 {
-    const auto p = scripted_provider::make({scripted_round("cu").stop("max_tokens"), failing(refusal(503)), scripted_round("no").stop("refusal"), scripted_round("ok")});
+    const auto p =
+        scripted_provider::make({scripted_round("cu").stop("max_tokens"), failing(refusal(503)), scripted_round("no").stop("refusal"), scripted_round("ok")});
     const provider_ptr cached = with_response_cache(p, response_cache(options()));
     EXPECT_EQ(w.generate(cached, question()).text, "cu");
     EXPECT_TRUE(w.failure(cached, question()));
