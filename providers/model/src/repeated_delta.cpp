@@ -55,14 +55,14 @@ bool repeated_delta::leave_out(std::string_view chunk, std::string_view key, kin
     return true;
 }
 
-void repeated_delta::learn(std::string_view chunk, std::string_view delta)
+void repeated_delta::learn(std::string_view chunk, std::string_view delta, std::string_view name)
 {
     if (vain_ >= patience || chunk.size() > longest) return;
     sample_.clear();
     count_ = 0;
     // Without a backslash no key hides behind escapes, so a name that is found once is there once, and inside no string.
     if (delta.empty() || chunk.find('\\') != std::string_view::npos) return;
-    if (!leave_out(chunk, "\"content\"", kind::content) || count_ == 0 || !chunk.substr(places_[0].at).starts_with(delta)) return;
+    if (!leave_out(chunk, name, kind::content) || count_ == 0 || !chunk.substr(places_[0].at).starts_with(delta)) return;
     if (!leave_out(chunk, "\"created\"", kind::digits) || !leave_out(chunk, "\"obfuscation\"", kind::text)) return;
     ++vain_;
     std::sort(places_.begin(), places_.begin() + static_cast<std::ptrdiff_t>(count_), [](const place& a, const place& b) { return a.at < b.at; });

@@ -17,8 +17,8 @@ public:
     /// A stream whose chunks differ elsewhere too is given up after so many samples that nothing repeated.
     static constexpr unsigned patience = 8;
 
-    /// `chunk` was parsed, and its member `content`, which is `delta`, is all that counts in it.
-    void learn(std::string_view chunk, std::string_view delta);
+    /// `chunk` was parsed, and its member of this quoted name, which is `delta`, is all that counts in it.
+    void learn(std::string_view chunk, std::string_view delta, std::string_view name = "\"content\"");
     /// The text of a chunk that repeats the sample.
     std::optional<std::string_view> match(std::string_view chunk);
 
