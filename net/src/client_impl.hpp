@@ -55,10 +55,12 @@ struct http_client::impl {
     std::unique_ptr<char[]> scratch;
     http_exchange::impl* tenant = nullptr;  // whose unread body bytes are in the scratch buffer
     std::string head_buffer;                // the request head about to be sent
+    std::string checked_lines;              // header lines that may be sent: mostly they come again
     http_client_stats counts;
+    error_code ignored;  // how waits ended that look at more than that
 };
 
-struct http_exchange::impl final : deadline_entry, net_detail::pool_waiter {
+struct http_exchange::impl final : deadline_entry, net_detail::pool_waiter, net_detail::turn_task {
     enum class phase_kind : std::uint8_t { none, pool, connect, send, consent, head, body };
 
     impl(std::shared_ptr<http_client::impl> c, http_request r);
@@ -75,6 +77,10 @@ struct http_exchange::impl final : deadline_entry, net_detail::pool_waiter {
     /// After an await: throws for the caller's cancellation first, then for a limit of ours.
     void after_wait(asio::cancellation_type cancelled, std::string_view detail = {}) const;
     [[noreturn]] void throw_timeout(std::string_view detail = {}) const;
+    /// The connection's readiness, awaited by a coroutine that calls `go_on` afterwards with its cancellation, as `after_wait`.
+    awaitable<void> ready(net_detail::direction d);
+    awaitable<void> ready_either();
+    void go_on(asio::cancellation_type cancelled);
 
     // Connection (dial.cpp).
     bool take_idle();
@@ -85,7 +91,9 @@ struct http_exchange::impl final : deadline_entry, net_detail::pool_waiter {
     void release(bool reusable) noexcept;
 
     // Request and response (http_exchange.cpp).
-    bool send(std::string_view head, bool* request_left);
+    bool begin_sending();
+    bool send(std::string_view head);
+    void at_turn_end() noexcept override;
     bool answered() const noexcept { return reader.head_done() || reader.failed(); }
     bool receive();
     bool pull(char* buffer, std::size_t size);
@@ -106,6 +114,8 @@ struct http_exchange::impl final : deadline_entry, net_detail::pool_waiter {
     net_detail::pool_origin* origin = nullptr;
     std::unique_ptr<net_detail::connection> link;
 
+    bool* request_left = nullptr;  // of the caller, until the head has come
+
     // What a coroutine of ours waits for, so that a limit can end the wait.
     net_detail::parking* parked = nullptr;
     net_detail::dial_stop* dialling = nullptr;
@@ -119,6 +129,7 @@ struct http_exchange::impl final : deadline_entry, net_detail::pool_waiter {
     bool has_slot = false, reused = false;
     bool more_likely = false;  // the last read filled the buffer, or has an end behind its bytes
     bool unsent = false;       // a part of the request waits, or was given up for an answer that came before
+    bool flushed = false;      // the end of a turn has begun to send
     bool held = false;         // the body waits for the peer's consent
     bool finished = false;
 

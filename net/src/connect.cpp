@@ -63,11 +63,12 @@ void fail(race_state::attempt& a, dial_race& race, connect_outcome& out, const e
 }
 
 // Starts those whose turn it is; true when one of them is connected at once.
-bool start_due(const std::shared_ptr<race_state>& state, any_io_executor ex, deadline_queue& times, dial_race& race, std::uint16_t port, connect_outcome& out)
+bool start_due(const std::shared_ptr<race_state>& state, const socket_home& home, deadline_queue& times, dial_race& race, std::uint16_t port,
+               connect_outcome& out)
 {
     while (const ip_address* to = race.next(times.now())) {
         const std::size_t index = state->attempts.size();
-        race_state::attempt& a = state->attempts.emplace_back(to, std::make_unique<socket_link>(ex));
+        race_state::attempt& a = state->attempts.emplace_back(to, std::make_unique<socket_link>(home.executor, home.hub));
         const error_code ec = a.link->begin_connect(*to, port);
         if (!ec) {
             out.link = std::move(a.link);
@@ -102,15 +103,15 @@ bool take_answers(race_state& state, dial_race& race, connect_outcome& out)
 
 }  // namespace
 
-awaitable<connect_outcome> connect_first(any_io_executor ex, deadline_queue& times, std::vector<ip_address> candidates, std::uint16_t port, dial_stop& stop)
+awaitable<connect_outcome> connect_first(socket_home home, deadline_queue& times, std::vector<ip_address> candidates, std::uint16_t port, dial_stop& stop)
 {
     connect_outcome out;
     dial_race race(candidates);
-    const auto state = std::make_shared<race_state>(ex);
+    const auto state = std::make_shared<race_state>(home.executor);
     const race_end at_exit(*state, times);
     state->attempts.reserve(race.order().size());
     for (;;) {
-        if (start_due(state, ex, times, race, port, out) || race.lost()) break;
+        if (start_due(state, home, times, race, port, out) || race.lost()) break;
         state->bell.again();
         if (race.due() != steady_time::max()) times.link(*state, race.due());
         {
@@ -124,13 +125,13 @@ awaitable<connect_outcome> connect_first(any_io_executor ex, deadline_queue& tim
     co_return out;
 }
 
-awaitable<connect_outcome> connect_unix(any_io_executor ex, deadline_queue& times, std::string path, dial_stop& stop)
+awaitable<connect_outcome> connect_unix(socket_home home, deadline_queue& times, std::string path, dial_stop& stop)
 {
     connect_outcome out;
-    const auto state = std::make_shared<race_state>(ex);
+    const auto state = std::make_shared<race_state>(home.executor);
     const race_end at_exit(*state, times);
     for (;;) {
-        out.link = std::make_unique<socket_link>(ex);
+        out.link = std::make_unique<socket_link>(home.executor, home.hub);
         const error_code ec = out.link->begin_connect_unix(path);
         if (!ec) break;
         out.link.reset();

@@ -69,7 +69,7 @@ void judge_answer(const response_reader& reader, bool more_behind, const dial_ta
 }  // namespace
 
 dialler::dialler(any_io_executor ex, const http_client_options& options, clock_ptr clock, deadline_queue& times)
-    : ex_(std::move(ex)), options_(options), clock_(std::move(clock)), times_(times), names_(options.resolver)
+    : ex_(std::move(ex)), hub_(ready_hub::make(ex_)), options_(options), clock_(std::move(clock)), times_(times), names_(options.resolver)
 {
     if (!names_) {
         dns_options dns;
@@ -119,7 +119,8 @@ awaitable<std::unique_ptr<transport>> dialler::connect_host(const dial_target& t
 {
     connect_outcome out;
     if (target.via.how() == http_route::kind::unix_socket) {
-        out = co_await connect_unix(ex_, times_, target.via.path(), stop);
+        socket_home home(ex_, hub_);
+        out = co_await connect_unix(std::move(home), times_, target.via.path(), stop);
     } else {
         addresses candidates;
         if (!is_literal(to)) candidates = co_await look_up(to.host(), stop);
@@ -133,7 +134,8 @@ awaitable<std::unique_ptr<transport>> dialler::connect_host(const dial_target& t
             });
             if (candidates.empty()) throw transport_error(errc::connect_failed, target.label + ": cannot connect: " + out.trouble, false);
         }
-        out = co_await connect_first(ex_, times_, std::move(candidates), to.port(), stop);
+        socket_home home(ex_, hub_);
+        out = co_await connect_first(std::move(home), times_, std::move(candidates), to.port(), stop);
         if (!out.link) names_->forget(to.host());
     }
     if (!out.link) {

@@ -13,6 +13,7 @@
 namespace reagent::inline v0::net_detail {
 
 class connect_outcome;
+class ready_hub;
 class tls_context;
 
 /// Where a connection shall lead, and by which way. Refers to what its owner keeps until the dial has ended.
@@ -44,6 +45,7 @@ private:
     awaitable<void> tunnel(transport& wire, const dial_target& target, dial_stop& stop);
 
     any_io_executor ex_;
+    std::shared_ptr<ready_hub> hub_;
     const http_client_options& options_;
     clock_ptr clock_;
     deadline_queue& times_;

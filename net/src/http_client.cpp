@@ -1,15 +1,13 @@
 #include "client_impl.hpp"
 #include "request_writer.hpp"
 
-#include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <utility>
 
 namespace reagent::inline v0 {
 
-using net_detail::waiting_mark;
+using net_detail::direction;
 
 namespace {
 
@@ -69,9 +67,11 @@ namespace {
 // Apart from the class, so that what it needs is its own from the moment it is made, not from its first step on.
 awaitable<http_exchange> open_exchange(std::unique_ptr<http_exchange::impl> x, bool* request_left)
 {
+    using phase = http_exchange::impl::phase_kind;
     http_client::impl* const client = x->client.get();
     if (request_left) *request_left = false;
-    net_detail::check_request(x->request);
+    x->request_left = request_left;
+    net_detail::check_request(x->request, client->checked_lines);
     x->started = x->moved = client->time->now();
     x->origin = &client->origin_of(x->request);
     ++client->counts.exchanges;
@@ -80,72 +80,59 @@ awaitable<http_exchange> open_exchange(std::unique_ptr<http_exchange::impl> x, b
         x->throw_timeout();
     }
     const bool warm = !x->request.fresh && x->take_idle();
-    if (warm) {
-        // The answers of one turn of the loop are all read before the next requests leave, so that those leave together: a peer on this machine is
-        // woken once a turn instead of once a request, which halves the CPU of a call at 64 in flight.
-        co_await asio::post(client->executor, asio::use_awaitable);
+    if (!warm) co_await x->obtain();
+    // The answers of one turn of the loop are all read before the next requests leave, so that those leave together: a peer on this machine is
+    // woken once a turn instead of once a request, which halves the CPU of a call at 64 in flight. Meanwhile the call waits for its answer.
+    const bool in_turn = warm && !x->request.expect_continue && x->link->wire->at_turn_end(*x);
+    if (in_turn) {
+        co_await x->ready(direction::read);
         const auto state = co_await asio::this_coro::cancellation_state;
-        x->after_wait(state.cancelled());
-    } else {
-        co_await x->obtain();
+        x->go_on(state.cancelled());
+        if (x->is_linked()) x->unlink();
     }
     for (;;) {
-        client->head_buffer.clear();
-        const http_route& way = client->route_of(*x->origin);
-        net_detail::write_request_head(client->head_buffer, x->request, way.proxied() && !x->request.target.tls() ? &way : nullptr);
-        x->held = x->request.expect_continue && !x->request.body.empty() && client->options.continue_wait > duration::zero();
-        std::string_view head = client->head_buffer;
+        const bool waited = std::exchange(x->flushed, false);
+        bool all_sent = waited ? !x->unsent : x->begin_sending();
+        bool readable = waited && all_sent;
         for (;;) {
-            x->enter(http_exchange::impl::phase_kind::send, client->time->now());
-            bool all_sent = x->send(head, request_left);
             while (!all_sent) {
                 // A peer may answer before it has read the whole body, and then read no more of it (RFC 9112, section 9.5).
-                const bool watching = x->wanted == net_detail::direction::write && x->tail.empty();
-                {
-                    const waiting_mark mark(*x);
-                    error_code ignored;
-                    if (watching) co_await x->link->wire->ready_either(ignored);
-                    else co_await x->link->wire->ready(x->wanted, ignored);
-                }
+                const bool watching = x->wanted == direction::write && x->tail.empty();
+                awaitable<void> ready = watching ? x->ready_either() : x->ready(x->wanted);
+                co_await std::move(ready);
                 const auto state = co_await asio::this_coro::cancellation_state;
-                x->after_wait(state.cancelled());
+                x->go_on(state.cancelled());
                 x->moved = client->time->now();
                 if (watching) x->receive();
                 if (x->answered()) break;
-                all_sent = x->send(x->tail, request_left);
+                all_sent = x->send(x->tail);
             }
             if (!x->held || x->answered() || x->failure != errc{}) break;
             // The head alone has left (RFC 9110, section 10.1.1).
-            x->enter(http_exchange::impl::phase_kind::consent, client->time->now());
-            x->wanted = net_detail::direction::read;
+            x->enter(phase::consent, client->time->now());
+            x->wanted = direction::read;
             while (x->held && !x->answered()) {
                 if (!x->more_likely) {
-                    {
-                        const waiting_mark mark(*x);
-                        error_code ignored;
-                        co_await x->link->wire->ready(x->wanted, ignored);
-                    }
+                    co_await x->ready(x->wanted);
                     const auto state = co_await asio::this_coro::cancellation_state;
-                    x->after_wait(state.cancelled());
+                    x->go_on(state.cancelled());
                 }
                 x->receive();
                 if (x->reader.continue_seen()) x->held = false;
             }
             if (x->answered()) break;
-            head = {};
+            x->enter(phase::send, client->time->now());
+            all_sent = x->send({});
         }
-        if (!x->reader.head_done()) x->enter(http_exchange::impl::phase_kind::head, x->moved);
-        x->wanted = net_detail::direction::read;
+        if (!readable && !x->reader.head_done()) x->enter(phase::head, x->moved);
+        x->wanted = direction::read;
         while (!x->reader.head_done() && !x->reader.failed()) {
-            if (!x->more_likely) {
-                {
-                    const waiting_mark mark(*x);
-                    error_code ignored;
-                    co_await x->link->wire->ready(x->wanted, ignored);
-                }
+            if (!x->more_likely && !readable) {
+                co_await x->ready(x->wanted);
                 const auto state = co_await asio::this_coro::cancellation_state;
-                x->after_wait(state.cancelled());
+                x->go_on(state.cancelled());
             }
+            readable = false;
             x->receive();
         }
         if (x->reader.head_done()) break;
@@ -154,6 +141,7 @@ awaitable<http_exchange> open_exchange(std::unique_ptr<http_exchange::impl> x, b
         ++client->counts.retried;
         co_await x->dial();
     }
+    x->request_left = nullptr;
     co_return http_exchange(std::move(x));
 }
 

@@ -1,4 +1,5 @@
 #include "client_impl.hpp"
+#include "request_writer.hpp"
 
 #include <boost/asio/this_coro.hpp>
 
@@ -12,7 +13,6 @@ using net_detail::direction;
 using net_detail::io_result;
 using net_detail::io_status;
 using net_detail::response_reader;
-using net_detail::waiting_mark;
 
 namespace {
 
@@ -78,8 +78,53 @@ void http_exchange::impl::start_over() noexcept
     more_likely = unsent = false;
 }
 
+awaitable<void> http_exchange::impl::ready(direction d)
+{
+    waiting = true;
+    return link->wire->ready(d, client->ignored);
+}
+
+awaitable<void> http_exchange::impl::ready_either()
+{
+    waiting = true;
+    return link->wire->ready_either(client->ignored);
+}
+
+void http_exchange::impl::go_on(asio::cancellation_type cancelled)
+{
+    waiting = false;
+    after_wait(cancelled);
+}
+
+// The head, and what may leave of the body; the answer is that of `send`.
+bool http_exchange::impl::begin_sending()
+{
+    std::string& head = client->head_buffer;
+    head.clear();
+    const http_route& way = client->route_of(*origin);
+    net_detail::write_request_head(head, request, way.proxied() && !request.target.tls() ? &way : nullptr);
+    held = request.expect_continue && !request.body.empty() && client->options.continue_wait > duration::zero();
+    enter(phase_kind::send, flushed ? started : client->time->now());
+    return send(head);
+}
+
+// For a coroutine that waits for the answer already.
+void http_exchange::impl::at_turn_end() noexcept
+{
+    flushed = true;
+    bool sent = true;
+    try {
+        sent = begin_sending();
+        if (sent) enter(phase_kind::head, moved);
+    } catch (...) {
+        failure = errc::transport_failed;
+        sent = false;
+    }
+    if (!sent) link->wire->cancel();  // it goes on, and sees why
+}
+
 // True when all is written that may be, or when the peer takes no more (its answer may be there all the same); false when it has to wait.
-bool http_exchange::impl::send(std::string_view head, bool* request_left)
+bool http_exchange::impl::send(std::string_view head)
 {
     std::size_t head_sent = 0;
     const std::string_view body = held ? std::string_view() : request.body;
@@ -283,13 +328,9 @@ awaitable<std::span<const char>> http_exchange::read_some()
             if (x.finished || !x.link) throw validation_error(x.label() + ": the exchange is over");
             if (!x.more_likely) {
                 x.moved = x.client->time->now();
-                {
-                    const waiting_mark mark(x);
-                    error_code ignored;
-                    co_await x.link->wire->ready(x.wanted, ignored);
-                }
+                co_await x.ready(x.wanted);
                 const auto state = co_await asio::this_coro::cancellation_state;
-                x.after_wait(state.cancelled());
+                x.go_on(state.cancelled());
             }
             x.receive();
         }

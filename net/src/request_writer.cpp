@@ -100,7 +100,7 @@ void check_host(std::string_view host)
 
 }  // namespace
 
-void check_request(const http_request& request)
+void check_request(const http_request& request, std::string& checked)
 {
     const http_limits& limits = request.limits;
     const auto negative = [](std::chrono::nanoseconds d) { return d.count() < 0; };
@@ -110,7 +110,9 @@ void check_request(const http_request& request)
         throw validation_error("[http] the method must be an HTTP token other than CONNECT");
     check_target(request.target.target());
     check_host(request.target.host());
+    if (request.header_lines == checked) return;
     check_lines(request.header_lines);
+    checked.assign(request.header_lines);
 }
 
 void write_request_head(std::string& out, const http_request& request, const http_route* proxy)

@@ -1,5 +1,6 @@
 #include "socket_link.hpp"
 
+#include <boost/asio/async_result.hpp>
 #include <boost/asio/deferred.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/experimental/parallel_group.hpp>
@@ -35,6 +36,7 @@ public:
         ssize_t got = 0;
         do got = ::recv(fd_, to, n, 0);
         while (got < 0 && errno == EINTR);
+        if (got < static_cast<ssize_t>(n)) link_->drained();
         if (got > 0) {
             r.status = io_status::ok;
             r.bytes = static_cast<std::size_t>(got);
@@ -51,12 +53,8 @@ public:
     {
         io_result r;
         r.wanted = direction::write;
-        iovec parts[2] = {{const_cast<char*>(a.data()), a.size()}, {const_cast<char*>(b.data()), b.size()}};
-        msghdr message{};
-        message.msg_iov = parts;
-        message.msg_iovlen = 2;
         ssize_t sent = 0;
-        do sent = ::sendmsg(fd_, &message, MSG_NOSIGNAL);
+        do sent = b.empty() ? ::send(fd_, a.data(), a.size(), MSG_NOSIGNAL) : send_both(a, b);
         while (sent < 0 && errno == EINTR);
         if (sent > 0) {
             r.status = io_status::ok;
@@ -64,6 +62,8 @@ public:
         } else if (sent < 0 && errno != EAGAIN && errno != EWOULDBLOCK) {
             r.status = io_status::failed;
             r.error = system_error_of(errno);
+        } else {
+            link_->filled();
         }
         return r;
     }
@@ -77,6 +77,7 @@ public:
 
     peeked peek() noexcept override
     {
+        if (link_->quiet()) return peeked::quiet;
         char byte = 0;
         const ssize_t got = ::recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
         if (got > 0) return peeked::bytes;
@@ -86,9 +87,19 @@ public:
     awaitable<void> ready(direction d, error_code& ec) override { return link_->ready(d, ec); }
     awaitable<void> ready_either(error_code& ec) override { return link_->ready_either(ec); }
     void when_ready(direction d, ready_handler handler) override { link_->when_ready(d, std::move(handler)); }
+    bool at_turn_end(turn_task& task) override { return link_->at_turn_end(task); }
     void cancel() noexcept override { link_->cancel(); }
 
 private:
+    ssize_t send_both(std::string_view a, std::string_view b) noexcept
+    {
+        iovec parts[2] = {{const_cast<char*>(a.data()), a.size()}, {const_cast<char*>(b.data()), b.size()}};
+        msghdr message{};
+        message.msg_iov = parts;
+        message.msg_iovlen = 2;
+        return ::sendmsg(fd_, &message, MSG_NOSIGNAL);
+    }
+
     std::unique_ptr<socket_link> link_;
     int fd_;
 };
@@ -140,11 +151,26 @@ error_code socket_link::begin_connect_unix(const std::string& path)
     return errno == EAGAIN ? error_code(asio::error::try_again) : system_error_of(errno);
 }
 
+socket_link::socket_link(any_io_executor ex, std::shared_ptr<ready_hub> hub)
+{
+    if (hub) socket_.emplace(std::move(hub));
+    else descriptor_.emplace(std::move(ex));
+}
+
+socket_link::~socket_link()
+{
+    if (!socket_ || fd_ < 0) return;
+    socket_->unwatch();
+    ::close(fd_);
+}
+
 error_code socket_link::adopt(int fd)
 {
     error_code ec;
-    descriptor_.assign(fd, ec);
+    if (!socket_) descriptor_->assign(fd, ec);
+    else if (!socket_->watch(fd)) ec = system_error_of(errno);
     if (ec) ::close(fd);
+    else fd_ = fd;
     return ec;
 }
 
@@ -156,29 +182,74 @@ error_code socket_link::connect_result() noexcept
     return e == 0 ? error_code() : system_error_of(e);
 }
 
-awaitable<void> socket_link::ready(direction d, error_code& ec)
+namespace {
+
+constexpr auto descriptor_wait(direction d) noexcept
 {
-    return descriptor_.async_wait(d == direction::read ? asio::posix::descriptor_base::wait_read : asio::posix::descriptor_base::wait_write,
-                                  asio::redirect_error(asio::use_awaitable, ec));
+    return d == direction::read ? asio::posix::descriptor_base::wait_read : asio::posix::descriptor_base::wait_write;
 }
 
-awaitable<void> socket_link::ready_either(error_code& ec)
+enum class hub_wait : std::uint8_t { read, write, either };
+
+/// Starts a wait at the hub with whatever handler the token makes.
+struct start_hub_wait {
+    hub_socket* socket;
+    hub_wait what;
+    template <class Handler>
+    void operator()(Handler&& handler) const
+    {
+        switch (what) {
+        case hub_wait::read: socket->wait(direction::read, std::forward<Handler>(handler)); break;
+        case hub_wait::write: socket->wait(direction::write, std::forward<Handler>(handler)); break;
+        case hub_wait::either: socket->wait_either(std::forward<Handler>(handler)); break;
+        }
+    }
+};
+
+awaitable<void> at_hub(hub_socket& socket, hub_wait what, error_code& ec)
 {
-    auto race = asio::experimental::make_parallel_group(descriptor_.async_wait(asio::posix::descriptor_base::wait_read, asio::deferred),
-                                                        descriptor_.async_wait(asio::posix::descriptor_base::wait_write, asio::deferred));
+    auto token = asio::redirect_error(asio::use_awaitable, ec);
+    return asio::async_initiate<decltype(token), void(error_code)>(start_hub_wait{&socket, what}, token);
+}
+
+awaitable<void> either_of(asio::posix::stream_descriptor& descriptor, error_code& ec)
+{
+    auto race = asio::experimental::make_parallel_group(descriptor.async_wait(asio::posix::descriptor_base::wait_read, asio::deferred),
+                                                        descriptor.async_wait(asio::posix::descriptor_base::wait_write, asio::deferred));
     const auto [order, read_ec, write_ec] = co_await race.async_wait(asio::experimental::wait_for_one(), asio::use_awaitable);
     ec = order[0] == 0 ? read_ec : write_ec;
 }
 
+}  // namespace
+
+awaitable<void> socket_link::ready(direction d, error_code& ec)
+{
+    if (socket_) return at_hub(*socket_, d == direction::read ? hub_wait::read : hub_wait::write, ec);
+    return descriptor_->async_wait(descriptor_wait(d), asio::redirect_error(asio::use_awaitable, ec));
+}
+
+awaitable<void> socket_link::ready_either(error_code& ec)
+{
+    return socket_ ? at_hub(*socket_, hub_wait::either, ec) : either_of(*descriptor_, ec);
+}
+
+bool socket_link::at_turn_end(turn_task& task)
+{
+    if (socket_) socket_->at_turn_end(task);
+    return socket_.has_value();
+}
+
 void socket_link::when_ready(direction d, ready_handler handler)
 {
-    descriptor_.async_wait(d == direction::read ? asio::posix::descriptor_base::wait_read : asio::posix::descriptor_base::wait_write, std::move(handler));
+    if (socket_) socket_->wait(d, std::move(handler));
+    else descriptor_->async_wait(descriptor_wait(d), std::move(handler));
 }
 
 void socket_link::cancel() noexcept
 {
     error_code ignored;
-    descriptor_.cancel(ignored);
+    if (socket_) socket_->cancel();
+    else descriptor_->cancel(ignored);
 }
 
 std::unique_ptr<transport> make_plain_transport(std::unique_ptr<socket_link> link)

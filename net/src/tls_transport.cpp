@@ -224,6 +224,7 @@ public:
     std::string failure_text() const override { return failure_; }
     awaitable<void> ready(direction d, error_code& ec) override { return inner_->ready(d, ec); }
     awaitable<void> ready_either(error_code& ec) override { return inner_->ready_either(ec); }
+    bool at_turn_end(turn_task& task) override { return inner_->at_turn_end(task); }
     void when_ready(direction d, ready_handler handler) override { inner_->when_ready(d, std::move(handler)); }
     void cancel() noexcept override { inner_->cancel(); }
 

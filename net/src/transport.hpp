@@ -1,6 +1,8 @@
 #pragma once
 #include <reagent/base/asio.hpp>
 
+#include <boost/intrusive/list.hpp>
+
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -29,6 +31,18 @@ struct io_result {
 /// What a read would find, without taking it.
 enum class peeked { quiet, bytes, ended };
 
+/// What a transport does at the end of a turn of the loop. Dying takes it off.
+class turn_task : public boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
+public:
+    turn_task() = default;
+    turn_task(const turn_task&) = delete;
+    turn_task& operator=(const turn_task&) = delete;
+    virtual void at_turn_end() noexcept = 0;
+
+protected:
+    ~turn_task() = default;
+};
+
 using ready_handler = asio::any_completion_handler<void(error_code)>;
 
 /// A connected byte stream that never blocks: try, and if it would block wait for readiness and try again. One waiter for each direction at a time.
@@ -52,6 +66,9 @@ public:
     virtual awaitable<void> ready(direction d, error_code& ec) = 0;
     /// As `ready` for whichever of the two directions comes first.
     virtual awaitable<void> ready_either(error_code& ec) = 0;
+    /// Has `task` run once the others have gone on that became ready in this turn of the loop, or in the next turn; not when the wait for reading that must follow
+    /// has ended by then. False: this transport knows no turns, and nothing happens.
+    virtual bool at_turn_end(turn_task&) { return false; }
     /// As `ready` for one who is no coroutine. Called on the executor of the transport unless `handler` has its own.
     virtual void when_ready(direction d, ready_handler handler) = 0;
     /// Ends all waits.

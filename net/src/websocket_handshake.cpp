@@ -117,7 +117,8 @@ void check_websocket_options(const url& to, const websocket_options& o)
     if (o.message_max == 0) throw validation_error("[websocket] message_max must be at least 1");
     http_request r("GET", to);
     r.header_lines = o.header_lines;
-    check_request(r);
+    std::string checked;
+    check_request(r, checked);
     constexpr std::string_view ours = "sec-websocket-";
     for (std::string_view rest = o.header_lines; !rest.empty(); rest.remove_prefix(rest.find("\r\n") + 2))
         if (equal_but_case(rest.substr(0, ours.size()), ours)) throw validation_error("[websocket] the header fields Sec-WebSocket-… are set by the client");

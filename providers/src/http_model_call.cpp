@@ -6,6 +6,7 @@
 #include <reagent/model/attempt_bound.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace reagent::inline v0::providers_detail {
 
@@ -98,6 +99,7 @@ http_request http_model_call::make_request() const
 void http_model_call::begin_attempt()
 {
     begin();
+    if (storage_.capacity() < sizeof storage_) storage_ = owner_->take_storage();
     wire_ = codec().encode(request_, plan_, temperature_.send(), ladder_.members(), storage_);
     ++attempts_;
     status_ = 0;
@@ -113,7 +115,7 @@ void http_model_call::opened(http_exchange exchange)
     status_ = static_cast<int>(head.status);
     response_.emplace(codec(), request_.tools, plan_.stream, head.status, head.fields, owner_->http_.clock()->wall(), owner_->options_.limits);
     permit_.mark_sent();
-    storage_ = std::string();
+    owner_->keep_storage(std::exchange(storage_, {}));
 }
 
 http_model_call::turn http_model_call::not_opened(const std::exception_ptr& broken)
@@ -209,7 +211,7 @@ http_model_call::turn http_model_call::judge(event_batch* batch)
 bool http_model_call::over_budget()
 {
     const wire_decoder& answer = response_->answer();
-    if (!answer.reported_usage() || answer.complete() || answer.reported_usage() == observed_) return false;
+    if (!answer.reported_usage() || answer.complete() || (observed_ && *answer.reported_usage() == *observed_)) return false;
     observed_ = answer.reported_usage();
     return !permit_.observe(*observed_);
 }

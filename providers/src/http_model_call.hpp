@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace reagent::inline v0::providers_detail {
 
@@ -31,12 +32,17 @@ private:
     std::shared_ptr<http_provider> self() { return std::static_pointer_cast<http_provider>(shared_from_this()); }
     void warn(std::string_view what) const;
     void warn_once(bool& said, std::string_view what);
+    /// A body's memory goes from call to call; large ones go back to the system.
+    std::string take_storage();
+    void keep_storage(std::string body);
+    static constexpr std::size_t max_spare = 64, max_spare_size = 64 * 1024;
     std::optional<std::size_t>& winner(thinking_mode m) { return winners_[m == thinking_mode::on ? 0 : 1]; }
 
     http_client http_;
     std::unique_ptr<const wire_codec> codec_;
     http_call_options options_;
     std::array<std::optional<std::size_t>, 2> winners_;  ///< accepted shape by mode
+    std::vector<std::string> spare_;                     ///< request bodies of calls that have been answered
     bool said_temperature_ = false, said_unsupported_ = false, said_ignored_ = false, said_notice_ = false;
 };
 
@@ -93,7 +99,7 @@ private:
     std::exception_ptr failure_;
     steady_time began_{}, deadline_ = steady_time::max();
     std::chrono::nanoseconds idle_{0};
-    std::optional<usage> observed_;
+    rare<usage> observed_;
     unsigned attempts_ = 0;
     bool resent_ = false;  // a reused connection went stale under the request: once a call
     int status_ = 0;

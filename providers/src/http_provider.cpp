@@ -40,6 +40,21 @@ void http_provider::warn(std::string_view what) const
     options_.log(log_level::warn, prefixed(codec_->component(), what));
 }
 
+std::string http_provider::take_storage()
+{
+    std::string body;
+    if (!spare_.empty()) {
+        body = std::move(spare_.back());
+        spare_.pop_back();
+    }
+    return body;
+}
+
+void http_provider::keep_storage(std::string body)
+{
+    if (spare_.size() < max_spare && body.capacity() >= sizeof body && body.capacity() <= max_spare_size) spare_.push_back(std::move(body));
+}
+
 void http_provider::warn_once(bool& said, std::string_view what)
 {
     if (said) return;

@@ -114,11 +114,9 @@ response_decoder::response_decoder(const wire_codec& codec, tool_list tools, boo
       now_(now),
       limits_(limits),
       answer_(codec.decoder(std::move(tools), std::string(fields.get(codec.request_id_header())))),
-      pieces_(std::in_place_type<sse_parser>, limits.max_event),
       status_(static_cast<int>(status))
 {
     const bool lines = codec.framing() == stream_framing::ndjson;
-    if (lines) pieces_.emplace<line_framer>(limits.max_event);
     const std::string_view type = fields.get("content-type");
     if (status_ < 200 || status_ >= 300) {
         mode_ = mode::failure;
@@ -188,16 +186,27 @@ decode_state response_decoder::event_too_large()
         named(errc::event_too_large, "event-too-large", "a stream event passes the limit of " + std::to_string(limits_.max_event) + " bytes"), true));
 }
 
+std::variant<sse_parser, line_framer>& response_decoder::pieces()
+{
+    using either = std::variant<sse_parser, line_framer>;
+    if (!pieces_) {
+        const bool lines = codec_->framing() == stream_framing::ndjson;
+        pieces_ = lines ? std::make_unique<either>(std::in_place_type<line_framer>, limits_.max_event)
+                        : std::make_unique<either>(std::in_place_type<sse_parser>, limits_.max_event);
+    }
+    return *pieces_;
+}
+
 decode_state response_decoder::feed_stream(std::string_view bytes, event_batch* out)
 {
-    if (auto* events = std::get_if<sse_parser>(&pieces_)) {
+    if (auto* events = std::get_if<sse_parser>(&pieces())) {
         events->feed(bytes);
         sse_event e;
         while (events->next(e))
             if (take_piece(e.data, e.type, out) != decode_state::more) return state_;
         return events->failed() ? event_too_large() : state_;
     }
-    auto& lines = std::get<line_framer>(pieces_);
+    auto& lines = std::get<line_framer>(pieces());
     lines.feed(bytes);
     framed_line l;
     while (lines.next(l)) {
@@ -226,9 +235,9 @@ decode_state response_decoder::end(body_end how, event_batch* out)
         // An event without its blank line, or a line without its end, counts only when it is whole; a cut one is the cut, not a bad event.
         sse_event e;
         framed_line l;
-        if (auto* events = std::get_if<sse_parser>(&pieces_)) {
+        if (auto* events = std::get_if<sse_parser>(&pieces())) {
             if (clean && events->finish(e) && whole_event(e.data) && take_piece(e.data, e.type, out) != decode_state::more) return state_;
-        } else if (clean && std::get<line_framer>(pieces_).finish(l) && !l.too_long && whole_event(l.text)) {
+        } else if (clean && std::get<line_framer>(pieces()).finish(l) && !l.too_long && whole_event(l.text)) {
             if (take_piece(l.text, {}, out) != decode_state::more) return state_;
         }
         whole_ = answer_->complete();

@@ -415,7 +415,7 @@ TEST_F(Loop, EncodedPrefixIsReusedFromRoundToRound)
     public:
         awaitable<generate_result> generate(generate_request request) override
         {
-            request.prefix->encode(this, &encode, request.messages);
+            request.prefix->encode(this, message_items(&encode), request.messages);
             reused.push_back(request.prefix->reused());
             generate_result r;
             r.stop_reason = "end_turn";
@@ -426,7 +426,7 @@ TEST_F(Loop, EncodedPrefixIsReusedFromRoundToRound)
             }
             co_return r;
         }
-        static void encode(const void*, const message& m, std::string& out) { out += m.to_json().dump(); }
+        static void encode(const void*, std::span<const message_ptr> so_far, std::size_t at, std::string& out) { out += so_far[at]->to_json().dump(); }
         std::vector<std::size_t> reused;
     };
     auto p = std::make_shared<counting>();

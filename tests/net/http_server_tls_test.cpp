@@ -307,14 +307,6 @@ TEST(HttpServerTls, ABodyLongerThanATurnOfReadingGoesOn)
     EXPECT_EQ(c.read(), ok("1048576"));
 }
 
-TEST(HttpServerTls, AnAnswerOfManyReadsArrivesWhole)
-{
-    tls_world w;
-    const std::string body(3 * 1024 * 1024 + 7, 'z');
-    w.start().fallback([&](server_request&&, http_responder out) { out.send(200, "text/plain", body); });
-    EXPECT_EQ(w.ask(w.client(), "/"), "200 " + body);
-}
-
 TEST(HttpServerTls, SaysGoodbyeUnlessItCutsAnAnswer)
 {
     tls_world w;

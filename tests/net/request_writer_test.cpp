@@ -23,7 +23,8 @@ http_request request(std::string method, std::string_view where)
 std::string refusal(const http_request& r)
 {
     try {
-        net_detail::check_request(r);
+        std::string checked;
+        net_detail::check_request(r, checked);
     } catch (const validation_error& e) {
         return e.what();
     }

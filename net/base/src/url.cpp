@@ -107,17 +107,23 @@ bool parse_port(std::string_view text, std::uint16_t& port) noexcept
 
 }  // namespace
 
+const std::shared_ptr<const url::parts>& url::nowhere()
+{
+    static const auto none = std::make_shared<const parts>();
+    return none;
+}
+
 boost::system::result<url> url::parse(std::string_view source)
 {
     const boost::system::error_code bad = errc::invalid_url;
     const std::string text = cleaned(source);
     std::string_view rest = text;
-    url u;
+    parts u;
     const std::size_t colon = rest.find(':');
     if (colon == std::string_view::npos) return bad;
-    u.scheme_.assign(rest.substr(0, colon));
-    u.scheme_ = to_lower(u.scheme_);
-    if (u.scheme_ != "http" && u.scheme_ != "https") return bad;
+    u.scheme.assign(rest.substr(0, colon));
+    u.scheme = to_lower(u.scheme);
+    if (u.scheme != "http" && u.scheme != "https") return bad;
     rest.remove_prefix(colon + 1);
     while (!rest.empty() && slash(rest.front())) rest.remove_prefix(1);
 
@@ -128,10 +134,10 @@ boost::system::result<url> url::parse(std::string_view source)
     if (at != std::string_view::npos) {
         const std::string_view credentials = authority.substr(0, at);
         const std::size_t split = credentials.find(':');
-        append_encoded(u.userinfo_, credentials.substr(0, split), userinfo_set);
+        append_encoded(u.userinfo, credentials.substr(0, split), userinfo_set);
         if (split != std::string_view::npos && split + 1 < credentials.size()) {
-            u.userinfo_.push_back(':');
-            append_encoded(u.userinfo_, credentials.substr(split + 1), userinfo_set);
+            u.userinfo.push_back(':');
+            append_encoded(u.userinfo, credentials.substr(split + 1), userinfo_set);
         }
         authority.remove_prefix(at + 1);
     }
@@ -142,21 +148,21 @@ boost::system::result<url> url::parse(std::string_view source)
         ++host_end;
         if (host_end < authority.size() && authority[host_end] != ':') return bad;
     } else host_end = std::min(authority.find(':'), authority.size());
-    u.port_ = default_of(u.scheme_);
-    if (host_end < authority.size() && !parse_port(authority.substr(host_end + 1), u.port_)) return bad;
+    u.port = default_of(u.scheme);
+    if (host_end < authority.size() && !parse_port(authority.substr(host_end + 1), u.port)) return bad;
     std::optional<base_detail::parsed_host> host = base_detail::parse_host(authority.substr(0, host_end));
     if (!host) return bad;
-    u.host_ = std::move(host->text);
-    u.kind_ = host->kind;
+    u.host = std::move(host->text);
+    u.kind = host->kind;
 
     rest = rest.substr(0, rest.find('#'));
     const std::size_t query = std::min(rest.find('?'), rest.size());
-    u.target_ = normal_path(rest.substr(0, query));
+    u.target = normal_path(rest.substr(0, query));
     if (query < rest.size()) {
-        u.target_.push_back('?');
-        append_encoded(u.target_, rest.substr(query + 1), query_set);
+        u.target.push_back('?');
+        append_encoded(u.target, rest.substr(query + 1), query_set);
     }
-    return u;
+    return url(std::move(u));
 }
 
 namespace {
@@ -186,59 +192,59 @@ url url::parse_or_throw(std::string_view text, std::string_view what)
 
 bool url::default_port() const noexcept
 {
-    return port_ == default_of(scheme_);
+    return parts_->port == default_of(parts_->scheme);
 }
 
 std::string url::authority() const
 {
-    std::string out = kind_ == host_kind::ipv6 ? "[" + host_ + "]" : host_;
-    if (!default_port()) out += ":" + std::to_string(port_);
+    std::string out = parts_->kind == host_kind::ipv6 ? "[" + parts_->host + "]" : parts_->host;
+    if (!default_port()) out += ":" + std::to_string(parts_->port);
     return out;
 }
 
 std::string url::origin() const
 {
-    return scheme_ + "://" + authority();
+    return parts_->scheme + "://" + authority();
 }
 std::string url::text() const
 {
-    return origin() + target_;
+    return origin() + parts_->target;
 }
 
 std::string url::redacted() const
 {
-    const std::size_t query = target_.find('?');
-    return origin() + (query == std::string::npos ? target_ : target_.substr(0, query) + "?…");
+    const std::size_t query = parts_->target.find('?');
+    return origin() + (query == std::string::npos ? parts_->target : parts_->target.substr(0, query) + "?…");
 }
 
 bool url::loopback() const noexcept
 {
-    switch (kind_) {
-    case host_kind::name: return host_ == "localhost";
-    case host_kind::ipv4: return host_.starts_with("127.");
-    case host_kind::ipv6: return host_ == "::1";
+    switch (parts_->kind) {
+    case host_kind::name: return parts_->host == "localhost";
+    case host_kind::ipv4: return parts_->host.starts_with("127.");
+    case host_kind::ipv6: return parts_->host == "::1";
     }
     return false;
 }
 
 url url::joined(std::string_view suffix) const
 {
-    const std::size_t query = std::min(target_.find('?'), target_.size());
-    std::string path = target_.substr(0, query);
+    const std::size_t query = std::min(parts_->target.find('?'), parts_->target.size());
+    std::string path = parts_->target.substr(0, query);
     const std::size_t suffix_query = std::min(suffix.find('?'), suffix.size());
     if (!path.empty() && path.back() == '/') path.pop_back();
     if (suffix_query != 0 && !slash(suffix.front())) path.push_back('/');
     path.append(suffix.substr(0, suffix_query));
-    url u = *this;
-    u.target_ = normal_path(path);
+    parts u = *parts_;
+    u.target = normal_path(path);
     std::string both;
     if (suffix_query < suffix.size()) append_encoded(both, suffix.substr(suffix_query + 1), query_set);
-    if (query < target_.size()) {
+    if (query < parts_->target.size()) {
         if (!both.empty()) both.push_back('&');
-        both.append(target_, query + 1);
+        both.append(parts_->target, query + 1);
     }
-    if (!both.empty()) u.target_ += "?" + both;
-    return u;
+    if (!both.empty()) u.target += "?" + both;
+    return url(std::move(u));
 }
 
 boost::system::result<url> url::resolve(std::string_view reference) const
@@ -251,10 +257,10 @@ boost::system::result<url> url::resolve(std::string_view reference) const
         const bool slashes = mark + 2 < ref.size() && slash(ref[mark + 1]) && slash(ref[mark + 2]);
         return slashes ? parse(ref) : boost::system::result<url>(make_error_code(errc::invalid_url));
     }
-    if (ref.size() >= 2 && slash(ref[0]) && slash(ref[1])) return parse(scheme_ + ":" + ref);
-    const std::string_view path(target_.data(), std::min(target_.find('?'), target_.size()));
+    if (ref.size() >= 2 && slash(ref[0]) && slash(ref[1])) return parse(parts_->scheme + ":" + ref);
+    const std::string_view path(parts_->target.data(), std::min(parts_->target.find('?'), parts_->target.size()));
     const std::string here = origin();
-    if (ref.empty()) return parse(here + target_);
+    if (ref.empty()) return parse(here + parts_->target);
     if (slash(ref[0])) return parse(here + ref);
     if (ref[0] == '?') return parse(here + std::string(path) + ref);
     return parse(here + std::string(path.substr(0, path.rfind('/') + 1)) + ref);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 
 namespace reagent::inline v0::model_detail {
 
@@ -31,8 +32,16 @@ void append_unsigned(std::string& out, std::uint64_t n)
 
 void append_number(std::string& out, std::string_view before, double value)
 {
+    // The shortest text of a number takes long to find, and a temperature comes again and again.
+    thread_local double last = 0;
+    thread_local std::string text = "0";
     out += before;
-    json::number(value).append_to(out);
+    if (value != last || std::signbit(value) != std::signbit(last)) {
+        text.clear();
+        json::number(value).append_to(text);
+        last = value;
+    }
+    out += text;
 }
 
 std::size_t estimated_size(const generate_request& r) noexcept

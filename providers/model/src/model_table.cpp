@@ -140,9 +140,12 @@ std::span<const model_info> model_table() noexcept
 
 const model_info* find_model(std::string_view id) noexcept
 {
+    // A call asks three times, and mostly for the model of the call before.
+    thread_local const model_info* last = nullptr;
+    if (last != nullptr && id == last->id) return last;
     const model_info* found = nullptr;
     for (const model_info& m : models) {
-        if (id == m.id) return &m;
+        if (id == m.id) return last = &m;
         if (id.starts_with(m.id) && snapshot_suffix(id.substr(m.id.size()))) found = &m;
     }
     return found;

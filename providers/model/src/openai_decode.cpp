@@ -16,22 +16,23 @@ namespace openai_wire {
 namespace {
 
 using model_detail::token_count;
+using model_detail::wire_key;
 
 template <class V>
 std::optional<usage> read_usage(const V& value)
 {
     std::optional<std::uint64_t> prompt, completion, cached, reasoning;
     bool details = false;
-    value.members([&](std::string_view key, const V& v) {
+    value.members([&](const wire_key& key, const V& v) {
         if (key == "prompt_tokens") prompt = token_count(v);
         else if (key == "completion_tokens") completion = token_count(v);
         else if (key == "prompt_tokens_details") {
             details = v.is_object();
-            v.members([&](std::string_view k, const V& n) {
+            v.members([&](const wire_key& k, const V& n) {
                 if (k == "cached_tokens") cached = token_count(n);
             });
         } else if (key == "completion_tokens_details") {
-            v.members([&](std::string_view k, const V& n) {
+            v.members([&](const wire_key& k, const V& n) {
                 if (k == "reasoning_tokens") reasoning = token_count(n);
             });
         }
@@ -52,7 +53,7 @@ class chat_object {
 public:
     explicit chat_object(const V& root)
     {
-        root.members([&](std::string_view key, const V& v) {
+        root.members([&](const wire_key& key, const V& v) {
             if (key == "choices") choices = v;
             else if (key == "usage") used = v;
             else if (key == "model") model = v;
@@ -72,7 +73,7 @@ private:
     void take_choice(const V& c, std::int64_t position)
     {
         V index, delta, message, reason;
-        c.members([&](std::string_view key, const V& v) {
+        c.members([&](const wire_key& key, const V& v) {
             if (key == "index") index = v;
             else if (key == "delta") delta = v;
             else if (key == "message") message = v;
@@ -81,7 +82,7 @@ private:
         any_choice = any_choice || c.is_object();
         if (index.integer().value_or(position) != 0) return;
         const V& said = message.is_object() ? message : delta;
-        said.members([&](std::string_view key, const V& v) {
+        said.members([&](const wire_key& key, const V& v) {
             if (key == "content") content = v;
             else if (key == "refusal") refusal = v;
             else if (key == "reasoning_content") reasoning_content = v;
@@ -98,12 +99,12 @@ public:
     explicit call_view(const V& c)
     {
         V function;
-        c.members([&](std::string_view key, const V& v) {
+        c.members([&](const wire_key& key, const V& v) {
             if (key == "index") index = v;
             else if (key == "id") id = v;
             else if (key == "function") function = v;
         });
-        function.members([&](std::string_view key, const V& v) {
+        function.members([&](const wire_key& key, const V& v) {
             if (key == "name") name = v;
             else if (key == "arguments") arguments = v;
         });
@@ -145,7 +146,7 @@ struct openai_decoder::reader {
         if (v.is_string()) answer.add_text(v.string(), out);
         v.elements([&](const V& p) {
             V type, text;
-            p.members([&](std::string_view key, const V& m) {
+            p.members([&](const model_detail::wire_key& key, const V& m) {
                 if (key == "type") type = m;
                 else if (key == "text") text = m;
             });

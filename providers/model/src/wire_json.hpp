@@ -4,6 +4,7 @@
 #include <reagent/base/json.hpp>
 #include <reagent/model/answer_builder.hpp>
 
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -23,6 +24,17 @@ private:
     std::optional<simdjson::dom::parser> parser_;
     std::unique_ptr<char[]> buffer_;
     std::size_t size_ = 0;
+};
+
+/// The name of a member. Compared with a literal its size decides first, and then one instruction or two, where a view would call `memcmp`.
+class wire_key : public std::string_view {
+public:
+    explicit wire_key(std::string_view name) noexcept : std::string_view(name) {}
+    template <std::size_t N>
+    friend bool operator==(const wire_key& key, const char (&literal)[N]) noexcept
+    {
+        return key.size() == N - 1 && std::memcmp(key.data(), literal, N - 1) == 0;
+    }
 };
 
 /// A value of simdjson's tree. Text is well-formed and numbers fit; what does not fit sends the whole text to `lenient_value`.
@@ -63,7 +75,7 @@ public:
     {
         simdjson::dom::object o;
         if (!is_object() || e_.get(o) != simdjson::SUCCESS) return;
-        for (const auto field : o) f(field.key, wire_value(field.value));
+        for (const auto field : o) f(wire_key(field.key), wire_value(field.value));
     }
     template <class F>
     void elements(F&& f) const
@@ -97,7 +109,7 @@ public:
     void members(F&& f) const
     {
         if (is_object())
-            for (const auto& [k, v] : j_->as_object()) f(std::string_view(k), lenient_value(v));
+            for (const auto& [k, v] : j_->as_object()) f(wire_key(k), lenient_value(v));
     }
     template <class F>
     void elements(F&& f) const

@@ -47,6 +47,7 @@ public:
 
 private:
     enum class mode : std::uint8_t { failure, json, sniff, stream };
+    std::variant<sse_parser, line_framer>& pieces();
     decode_state feed_stream(std::string_view bytes, event_batch* out);
     decode_state take_piece(std::string_view data, std::string_view type, event_batch* out);
     decode_state event_too_large();
@@ -59,8 +60,8 @@ private:
     system_time now_;
     response_limits limits_;
     std::unique_ptr<wire_decoder> answer_;
-    std::variant<sse_parser, line_framer> pieces_;  ///< by the codec's framing
-    std::string body_;                              ///< JSON or error body, or what came before its kind was known
+    std::unique_ptr<std::variant<sse_parser, line_framer>> pieces_;  ///< by the codec's framing; made when a stream begins
+    std::string body_;                                               ///< JSON or error body, or what came before its kind was known
     std::string service_message_;
     int status_;
     mode mode_ = mode::json;

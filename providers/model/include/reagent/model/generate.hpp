@@ -1,6 +1,7 @@
 #pragma once
 #include <reagent/base/clock.hpp>
 #include <reagent/base/json.hpp>
+#include <reagent/base/rare.hpp>
 #include <reagent/base/usd.hpp>
 #include <reagent/model/attempt_log.hpp>
 #include <reagent/model/message.hpp>
@@ -160,11 +161,11 @@ public:
     std::optional<provider_blocks> blocks;
     std::optional<usd> cost;  ///< only an authoritative price of the provider
     bool temperature_dropped = false;
-    std::optional<malformed_tool_call> malformed;
+    rare<malformed_tool_call> malformed;
     std::vector<attempted_call> attempted;  ///< only with `malformed`
     std::optional<thinking_status> thinking;
     std::string request_id;
-    std::optional<rate_limit_info> rate_limit;
+    rare<rate_limit_info> rate_limit;
     call_timings timings;
     unsigned attempts = 1;                ///< requests that left for this logical call, 0 when it was answered without
     std::vector<attempt_record> records;  ///< what each attempt came to; empty when no wrapper was there to write it down

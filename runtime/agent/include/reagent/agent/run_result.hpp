@@ -45,7 +45,7 @@ public:
     const run_metrics& metrics() const noexcept { return metrics_; }
     /// Text of a model call that did not complete; never in the transcript.
     const std::optional<std::string>& partial_text() const noexcept { return partial_text_; }
-    const std::optional<malformed_tool_call>& malformed() const noexcept { return malformed_; }
+    const rare<malformed_tool_call>& malformed() const noexcept { return malformed_; }
     bool temperature_dropped() const noexcept { return temperature_dropped_; }
     std::optional<thinking_status> thinking() const noexcept { return thinking_; }
     const std::string& run_id() const noexcept { return run_id_; }
@@ -61,7 +61,7 @@ private:
     transcript messages_;
     run_metrics metrics_;
     std::optional<std::string> partial_text_;
-    std::optional<malformed_tool_call> malformed_;
+    rare<malformed_tool_call> malformed_;
     bool temperature_dropped_ = false;
     std::optional<thinking_status> thinking_;
 };

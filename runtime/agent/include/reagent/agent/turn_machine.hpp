@@ -123,7 +123,7 @@ public:
     const reagent::usage& last_usage() const noexcept { return usage_; }
     const std::string& stop_reason() const noexcept { return stop_reason_; }
     const std::string& model() const noexcept { return model_; }
-    const std::optional<malformed_tool_call>& malformed() const noexcept { return malformed_; }
+    const rare<malformed_tool_call>& malformed() const noexcept { return malformed_; }
     bool temperature_dropped() const noexcept { return temperature_dropped_; }
     std::optional<thinking_status> thinking() const noexcept { return thinking_; }
 
@@ -158,7 +158,7 @@ private:
 
     std::string text_, stop_reason_, model_;
     reagent::usage usage_;
-    std::optional<malformed_tool_call> malformed_;
+    rare<malformed_tool_call> malformed_;
     bool temperature_dropped_ = false;
     std::optional<thinking_status> thinking_;
 };
