@@ -11,7 +11,7 @@
 
 namespace reagent::inline v0::model_detail {
 
-namespace anthropic_wire {
+namespace anthropic_messages {
 namespace {
 
 /// Writes the blocks of one content array.
@@ -195,9 +195,9 @@ void append_turn(const anthropic_codec& codec, const message& m, std::string& ou
 }
 
 }  // namespace
-}  // namespace anthropic_wire
+}  // namespace anthropic_messages
 
-using namespace anthropic_wire;
+using namespace anthropic_messages;
 
 void append_anthropic_item(const anthropic_codec& codec, std::span<const message_ptr> so_far, std::size_t at, std::string& out, std::string_view mark)
 {
@@ -211,7 +211,7 @@ void append_anthropic_item(const anthropic_codec& codec, std::span<const message
     out += '}';
 }
 
-namespace anthropic_wire {
+namespace anthropic_messages {
 namespace {
 
 void append_unmarked(const void* codec, std::span<const message_ptr> so_far, std::size_t at, std::string& out)
@@ -226,7 +226,7 @@ bool same_tool_round(const message& before, const message& next)
 }
 
 }  // namespace
-}  // namespace anthropic_wire
+}  // namespace anthropic_messages
 
 message_items anthropic_items() noexcept
 {
