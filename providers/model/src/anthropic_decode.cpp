@@ -90,7 +90,8 @@ private:
     block_order order_;
     token_counts counts_;
     std::unique_ptr<model_detail::repeated_delta> repeated_;  ///< made when the first text arrives
-    repeats repeats_ = repeats::nothing;                      ///< what the sample's delta is, while its block is the last one
+    repeats sampled_ = repeats::nothing;                      ///< what the sample's delta is
+    repeats repeats_ = repeats::nothing;                      ///< the same while its block is the last one
     bool thought_ = false;
 };
 
@@ -185,9 +186,9 @@ bool anthropic_decoder::add_delta(const V& value, std::string_view data, std::in
     const auto learn = [&](repeats what, std::string_view delta, std::string_view name) {
         if constexpr (!V::exact) {
             if (b != &blocks_.back()) return;
-            if (!repeated_) repeated_ = std::make_unique<repeated_delta>();
-            repeated_->learn(data, delta, name);
-            repeats_ = what;
+            if (!repeated_ || sampled_ != what) repeated_ = std::make_unique<repeated_delta>(model_detail::delta_shape{name, {}, {}});
+            repeated_->learn(data, delta);
+            repeats_ = sampled_ = what;
         }
     };
     switch (b->what) {

@@ -64,9 +64,7 @@ public:
         out_ += R"(,"name":)";
         append_json_string(out_, c.name);
         out_ += R"(,"input":)";
-        // Text that could not be read as an object would have the whole request refused.
-        if (c.arguments.is_object()) c.arguments.dump_to(out_);
-        else out_ += "{}";
+        append_arguments(out_, c.arguments);
         out_ += '}';
     }
     void result(const message& m)
