@@ -56,6 +56,23 @@ TEST(RepeatedDelta, TakesAnotherTextNumberAndPadding)
     EXPECT_EQ(r.match(chunk), " one");
 }
 
+TEST(RepeatedDelta, FollowsTheShapeOfAnotherWireAndTellsItsNumbers)
+{
+    model_detail::delta_shape shape;
+    shape.text = "\"text\"";
+    shape.digits = {"\"in\"", "\"out\"", "\"all\""};
+    shape.strings = {"\"at\""};
+    repeated_delta r(shape);
+    r.learn(R"({"text":"a","at":"t0","out":1,"all":3})", "a");
+    EXPECT_EQ(r.match(R"({"text":"bc","at":"t10","out":22,"all":9})"), "bc");
+    EXPECT_FALSE(r.number(0).has_value());
+    EXPECT_EQ(r.number(1), 22U);
+    EXPECT_EQ(r.number(2), 9U);
+    EXPECT_FALSE(r.match(R"({"text":"bc","at":"t10","out":22,"all":9,"created":1})").has_value());
+    EXPECT_EQ(r.match(R"({"text":"bc","at":"t10","out":0,"all":9})"), "bc");
+    EXPECT_EQ(r.number(1), 0U);
+}
+
 TEST(RepeatedDelta, LeavesTheRestToTheParser)
 {
     repeated_delta r = taught();

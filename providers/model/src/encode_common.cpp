@@ -85,6 +85,53 @@ std::string tool_result_text(const message& m, std::string_view component)
     return m.text();
 }
 
+void append_arguments(std::string& out, const json& arguments)
+{
+    if (arguments.is_object()) {
+        arguments.dump_to(out);
+        return;
+    }
+    const std::string* text = arguments.get_string();
+    const auto read = json::parse(text == nullptr ? std::string_view() : std::string_view(*text));
+    if (read && read->is_object()) read->dump_to(out);
+    else out += "{}";
+}
+
+void append_chat_tool(const tool_schema& t, std::string& out)
+{
+    out += R"({"type":"function","function":{"name":)";
+    append_json_string(out, t.name);
+    if (!t.description.empty()) {
+        out += R"(,"description":)";
+        append_json_string(out, t.description);
+    }
+    if (!t.parameters.is_null()) {
+        out += R"(,"parameters":)";
+        t.parameters.dump_to(out);
+    }
+    out += "}}";
+}
+
+answered_call call_answered(std::span<const message_ptr> before, std::string_view id) noexcept
+{
+    answered_call out;
+    for (std::size_t i = before.size(); i-- > 0 && out.call == nullptr;) {
+        std::size_t index = 0;
+        for (const part& p : before[i]->parts) {
+            const auto* call = std::get_if<tool_call>(&p);
+            if (call == nullptr) continue;
+            if (call->id == id) {
+                out.by = before[i].get();
+                out.call = call;
+                out.index = index;
+                break;
+            }
+            ++index;
+        }
+    }
+    return out;
+}
+
 const provider_blocks* own_blocks(const message& m, std::string_view provider_name) noexcept
 {
     const provider_blocks* b = m.blocks();
@@ -136,14 +183,29 @@ std::string encoded_members(std::string_view component, const json& members, std
     return out;
 }
 
+json taken_member(json& members, std::string_view name)
+{
+    json* found = members.find(name);
+    if (found == nullptr) return {};
+    json out = std::move(*found);
+    members.erase(name);
+    return out;
+}
+
 std::string& begin_body(const generate_request& request, std::string& storage, const wire_codec* codec, const message_items& items, std::string_view head,
                         std::size_t more)
 {
-    if (request.prefix != nullptr) return request.prefix->begin_body(codec, items, head, request.messages);
+    return begin_body(request, request.messages, storage, codec, items, head, more);
+}
+
+std::string& begin_body(const generate_request& request, std::span<const message_ptr> messages, std::string& storage, const wire_codec* codec,
+                        const message_items& items, std::string_view head, std::size_t more)
+{
+    if (request.prefix != nullptr) return request.prefix->begin_body(codec, items, head, messages);
     storage.clear();
     storage.reserve(estimated_size(request) + more);
     storage += head;
-    items.append_to(storage, codec, request.messages);
+    items.append_to(storage, codec, messages);
     return storage;
 }
 

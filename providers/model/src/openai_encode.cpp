@@ -147,21 +147,6 @@ void append_message(const void* opaque, std::span<const message_ptr> so_far, std
     out += '}';
 }
 
-void append_tool_schema(const tool_schema& t, std::string& out)
-{
-    out += R"({"type":"function","function":{"name":)";
-    append_json_string(out, t.name);
-    if (!t.description.empty()) {
-        out += R"(,"description":)";
-        append_json_string(out, t.description);
-    }
-    if (!t.parameters.is_null()) {
-        out += R"(,"parameters":)";
-        t.parameters.dump_to(out);
-    }
-    out += "}}";
-}
-
 void append_choice(std::string& out, const tool_choice& choice)
 {
     using kind = tool_choice::kind;
@@ -219,7 +204,7 @@ wire_request openai_codec::encode(const generate_request& request, const call_pl
         out += options_.legacy_max_tokens ? R"(,"max_tokens":)" : R"(,"max_completion_tokens":)";
         append_unsigned(out, *plan.max_tokens);
     }
-    out += encoded_tools(request.tools, R"(,"tools":[)", &append_tool_schema, "]");
+    out += encoded_tools(request.tools, R"(,"tools":[)", &append_chat_tool, "]");
     append_choice(out, plan.choice);
     out += members_;
     if (!plan.thinking.empty()) {

@@ -3,6 +3,7 @@
 #include <reagent/base/utf8.hpp>
 
 #include <algorithm>
+#include <charconv>
 
 namespace reagent::inline v0::model_detail {
 namespace {
@@ -34,8 +35,9 @@ std::optional<std::size_t> plain_digits(std::string_view from) noexcept
 
 }  // namespace
 
-bool repeated_delta::leave_out(std::string_view chunk, std::string_view key, kind holds)
+bool repeated_delta::leave_out(std::string_view chunk, std::string_view key, kind holds, std::size_t number)
 {
+    if (key.empty()) return true;
     const std::size_t found = chunk.find(key);
     if (found == std::string_view::npos) return true;
     if (chunk.find(key, found + 1) != std::string_view::npos) return false;
@@ -51,7 +53,7 @@ bool repeated_delta::leave_out(std::string_view chunk, std::string_view key, kin
         if (chunk[at] != '"') return true;
         ++at;
     }
-    places_[count_++] = {at, holds};
+    places_[count_++] = {at, holds, number};
     return true;
 }
 
@@ -62,8 +64,12 @@ void repeated_delta::learn(std::string_view chunk, std::string_view delta)
     count_ = 0;
     // Without a backslash no key hides behind escapes, so a name that is found once is there once, and inside no string.
     if (delta.empty() || chunk.find('\\') != std::string_view::npos) return;
-    if (!leave_out(chunk, "\"content\"", kind::content) || count_ == 0 || !chunk.substr(places_[0].at).starts_with(delta)) return;
-    if (!leave_out(chunk, "\"created\"", kind::digits) || !leave_out(chunk, "\"obfuscation\"", kind::text)) return;
+    if (!leave_out(chunk, shape_.text, kind::content) || count_ == 0 || !chunk.substr(places_[0].at).starts_with(delta)) return;
+    for (std::size_t i = 0; i < shape_.digits.size(); ++i)
+        if (!leave_out(chunk, shape_.digits[i], kind::digits, i)) return;
+    for (const std::string_view name : shape_.strings)
+        if (!leave_out(chunk, name, kind::text)) return;
+    numbers_ = {};
     ++vain_;
     std::sort(places_.begin(), places_.begin() + static_cast<std::ptrdiff_t>(count_), [](const place& a, const place& b) { return a.at < b.at; });
     std::size_t copied = 0;
@@ -91,6 +97,7 @@ std::optional<std::string_view> repeated_delta::match(std::string_view chunk)
         const auto length = p.holds == kind::digits ? plain_digits(chunk) : plain_text(chunk);
         if (!length) return std::nullopt;
         if (p.holds == kind::content) content = chunk.substr(0, *length);
+        if (p.holds == kind::digits) std::from_chars(chunk.data(), chunk.data() + *length, numbers_[p.number].emplace());
         chunk.remove_prefix(*length);
     }
     if (chunk != sample || content.empty()) return std::nullopt;
