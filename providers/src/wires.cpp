@@ -1,3 +1,4 @@
+#include <reagent/providers/anthropic.hpp>
 #include <reagent/providers/openai.hpp>
 #include <reagent/providers/openai_responses.hpp>
 #include <reagent/providers/wires.hpp>
@@ -18,6 +19,7 @@ configured_wire configure(const json& j)
 constexpr std::array wires = {
     wire_entry{"openai", &configure<openai_options, openai_codec>},
     wire_entry{"openai-responses", &configure<openai_responses_options, openai_responses_codec>},
+    wire_entry{"anthropic", &configure<anthropic_options, anthropic_codec>},
 };
 
 }  // namespace

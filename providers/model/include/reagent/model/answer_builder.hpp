@@ -66,6 +66,8 @@ public:
     bool holds_call(std::size_t position, const model_detail::tool_fragment& f) const noexcept;
     /// Forgets the calls, for an answer that says at its end what they were. Events that are out stay out.
     void drop_calls() noexcept;
+    /// The call of this fragment index was not closed when the answer ended, which makes it malformed.
+    void cut_call(std::int64_t index);
     /// A round that the service itself calls malformed.
     void set_malformed(malformed_tool_call m) { result_.malformed = std::move(m); }
     /// The raw finish reason; the first non-empty one holds, and the answer is complete but for what may still come behind it.
