@@ -486,6 +486,7 @@ TEST(AnthropicDecode, BlocksAreKeptToTheLetter)
                  R"([{"type":"odd","deltas":[{"type":"odd_delta","n":1.0},{"type":"odd_delta","n":2}]}])"},
              row{{start(0, R"({"type":"odd","citations":[1]})"), delta(0, R"({"type":"citations_delta","citation":{"n":1.0}})")},
                  R"([{"type":"odd","citations":[1,{"n":1.0}]}])"},
+             row{{start(0, R"({"type":"odd"})"), delta(0, R"({"type":"citations_delta"})")}, R"([{"type":"odd","deltas":[{"type":"citations_delta"}]}])"},
              row{{start(0, R"({"type":"odd"})"), delta(0, "7"), delta(1, R"({"type":"signature_delta","signature":"S"})"), thinking_delta(2, "lost")},
                  R"([{"type":"odd"}])"},
          }) {
