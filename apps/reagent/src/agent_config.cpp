@@ -4,7 +4,6 @@
 
 #include <reagent/base/error.hpp>
 #include <reagent/base/nearest.hpp>
-#include <reagent/providers/wires.hpp>
 
 #include <algorithm>
 #include <array>
@@ -179,9 +178,8 @@ agent_config agent_config::from_json(const json& j, const std::string& where)
 void agent_config::check(const std::string& where) const
 {
     const std::string prefix = where.empty() ? "" : where + ": ";
-    if (reagent::find_wire(provider) == nullptr)
-        throw config_error(prefix + "provider \"" + provider + "\" is not known; known are " + reagent::wire_names() +
-                           " (openai is any OpenAI-compatible server, see baseUrl)");
+    if (provider != "openai")
+        throw config_error(prefix + "provider \"" + provider + "\" is not known; the one there is, is \"openai\" (any OpenAI-compatible server, see baseUrl)");
     if (gate && ungoverned) throw config_error(prefix + "config has a `gate` block and says that the run is ungoverned; take one of the two away");
     if (!tools.empty() && !gate && !ungoverned)
         throw config_error(prefix + "config has no `gate` block although it names tools; add \"gate\": {…} or say \"ungoverned\": true");

@@ -9,8 +9,7 @@
 #include <reagent/base/secret.hpp>
 #include <reagent/builtins/builtin_registry.hpp>
 #include <reagent/net/http_client.hpp>
-#include <reagent/providers/http_provider.hpp>
-#include <reagent/providers/wires.hpp>
+#include <reagent/providers/openai.hpp>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
@@ -94,31 +93,13 @@ agent_config configure(const run_arguments& a)
     return c;
 }
 
-reagent::secret find_key(const run_arguments& a, const reagent::wire_entry& wire)
+reagent::secret find_key(const run_arguments& a, const agent_config& c)
 {
-    if (!a.key_file.empty()) return reagent::secret::from_file(a.key_file);
-    reagent::secret key;
-    for (const std::string_view name : wire.key_variables)
-        if (key.empty() && !name.empty()) key = reagent::secret::from_env(std::string(name).c_str());
+    reagent::secret key = a.key_file.empty() ? reagent::secret::from_env("OPENAI_API_KEY") : reagent::secret::from_file(a.key_file);
+    const reagent::url base = reagent::url::parse_or_throw(c.base_url, "baseUrl");
+    if (key.empty() && base.host() == "api.openai.com")
+        throw config_error("OPENAI_API_KEY is not set; export it, name a file with --key-file, or point --base-url at another server");
     return key;
-}
-
-/// The provider that the configuration names, with its defaults for what the configuration does not say.
-reagent::provider_ptr make_provider(const run_arguments& a, const agent_config& c, const reagent::http_client& http, const reagent::log_sink& log)
-{
-    const reagent::wire_entry& entry = *reagent::find_wire(c.provider);
-    const reagent::secret key = find_key(a, entry);
-    const std::string variable(entry.key_variables[0]);
-    if (key.empty() && entry.needs_key) throw config_error(variable + " is not set; export it, or name a file with --key-file");
-    reagent::json options = reagent::json::object();
-    if (!key.empty()) options.set("apiKey", key.reveal());
-    if (!c.model.empty()) options.set("model", c.model);
-    if (!c.base_url.empty()) options.set(std::string(entry.base_url_key), c.base_url);
-    reagent::configured_wire wire = entry.configure(options);
-    wire.call.log = log;
-    if (key.empty() && !entry.key_host.empty() && wire.codec->endpoint(false).host() == entry.key_host)
-        throw config_error(variable + " is not set; export it, name a file with --key-file, or point --base-url at another server");
-    return reagent::make_http_provider(http, std::move(wire.codec), std::move(wire.call));
 }
 
 std::string read_question(const run_arguments& a)
@@ -154,8 +135,9 @@ public:
         reagent::http_client_options http_options;
         http_options.tls.ca_file = a.ca_file;
         http_options.proxies = reagent::proxy_rules::from_environment();
+        reagent::openai_options wire(config.model);
+        wire.key(find_key(a, config)).base_url(reagent::url::parse_or_throw(config.base_url, "baseUrl")).log(log);
         const reagent::http_client http(io.get_executor(), std::move(http_options));
-        reagent::provider_ptr model = make_provider(a, config, http, log);
 
         reagent::agent_options options;
         options.system(config.system_prompt).log(log);
@@ -171,7 +153,7 @@ public:
         if (config.max_tokens) call.max_tokens = *config.max_tokens;
         if (config.timeout) call.idle = reagent::time_limit(*config.timeout);
         options.generate(call);
-        agent = reagent::agent(io.get_executor(), std::move(model), std::move(options));
+        agent = reagent::agent(io.get_executor(), reagent::openai_chat(http, std::move(wire)), std::move(options));
         if (!a.quiet) warn_of_unknown(config.denied_tools, registry, out);
         if (config.ungoverned && !config.tools.empty() && !a.quiet) out.note("reagent run: warning: UNGOVERNED, no gate judges the tools of this run");
     }
@@ -238,8 +220,7 @@ int run_question(const run_arguments& a)
 void add_run_command(CLI::App& root, int& status)
 {
     CLI::App* sub = root.add_subcommand("run", "Ask one question and let the agent work on it");
-    sub->footer("The key comes from the provider's variable (OPENAI_API_KEY, ANTHROPIC_API_KEY, …) or --key-file. The text streams to standard output, tool "
-                "calls and cost to standard error.\n"
+    sub->footer("The key comes from OPENAI_API_KEY or --key-file. The text streams to standard output, tool calls and cost to standard error.\n"
                 "Exit status: 0 completed, 1 any other outcome, 2 nothing was started.\n"
                 "Examples:\n  reagent run \"What is 17 * 23?\" --model gpt-4o-mini --tools calculate --max-cost-usd 0.01\n"
                 "  reagent run -c agent.json \"Summarise the log\" --json\n"
@@ -247,11 +228,9 @@ void add_run_command(CLI::App& root, int& status)
     auto a = std::make_shared<run_arguments>();
     sub->add_option("QUESTION", a->question, "What to ask; - or nothing reads standard input");
     sub->add_option("-c,--config", a->config_file, "Configuration file (docs/configuration.md); flags win over it")->check(refuse_empty);
-    sub->add_option("--provider", a->provider, "Provider: " + reagent::wire_names() + " (openai)")->check(refuse_empty);
-    sub->add_option("--model", a->model, "Model id (the provider's own default; of openai gpt-4o-mini)")->check(refuse_empty);
-    sub->add_option("--base-url", a->base_url,
-                    "Base URL of the service, for openai any compatible server (the provider's own; of openai https://api.openai.com/v1)")
-        ->check(refuse_empty);
+    sub->add_option("--provider", a->provider, "Provider: openai")->check(refuse_empty);
+    sub->add_option("--model", a->model, "Model id (gpt-4o-mini)")->check(refuse_empty);
+    sub->add_option("--base-url", a->base_url, "Base URL of an OpenAI-compatible server (https://api.openai.com/v1)")->check(refuse_empty);
     a->system_given = sub->add_option("--system", a->system, "System prompt");
     a->tools_given = sub->add_option("--tools", a->tools, "Tools to offer, separated by commas; without a gate just these are allowed")
                          ->delimiter(',')
