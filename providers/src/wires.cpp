@@ -17,9 +17,9 @@ configured_wire configure(const json& j)
 }
 
 constexpr std::array wires = {
-    wire_entry{"openai", &configure<openai_options, openai_codec>},
-    wire_entry{"openai-responses", &configure<openai_responses_options, openai_responses_codec>},
-    wire_entry{"anthropic", &configure<anthropic_options, anthropic_codec>},
+    wire_entry{"openai", &configure<openai_options, openai_codec>, "baseUrl", {"OPENAI_API_KEY"}, "api.openai.com"},
+    wire_entry{"openai-responses", &configure<openai_responses_options, openai_responses_codec>, "baseUrl", {"OPENAI_API_KEY"}, "api.openai.com"},
+    wire_entry{"anthropic", &configure<anthropic_options, anthropic_codec>, "baseUrl", {"ANTHROPIC_API_KEY"}, "api.anthropic.com", true},
 };
 
 }  // namespace
