@@ -16,8 +16,8 @@ configured_wire configure(const json& j)
 }
 
 constexpr std::array wires = {
-    wire_entry{"openai", &configure<openai_options, openai_codec>},
-    wire_entry{"anthropic", &configure<anthropic_options, anthropic_codec>},
+    wire_entry{"openai", &configure<openai_options, openai_codec>, "baseUrl", {"OPENAI_API_KEY"}, "api.openai.com"},
+    wire_entry{"anthropic", &configure<anthropic_options, anthropic_codec>, "baseUrl", {"ANTHROPIC_API_KEY"}, "api.anthropic.com", true},
 };
 
 }  // namespace
