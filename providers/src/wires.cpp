@@ -1,3 +1,5 @@
+#include <reagent/providers/gemini.hpp>
+#include <reagent/providers/ollama.hpp>
 #include <reagent/providers/openai.hpp>
 #include <reagent/providers/wires.hpp>
 
@@ -16,6 +18,8 @@ configured_wire configure(const json& j)
 
 constexpr std::array wires = {
     wire_entry{"openai", &configure<openai_options, openai_codec>},
+    wire_entry{"gemini", &configure<gemini_options, gemini_codec>},
+    wire_entry{"ollama", &configure<ollama_options, ollama_codec>},
 };
 
 }  // namespace

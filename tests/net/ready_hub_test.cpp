@@ -192,8 +192,9 @@ TEST(ReadyHub, CancellationEndsOneWait)
     world w;
     pair p = w.make();
     asio::cancellation_signal stop;
-    p.wire->when_ready(direction::read,
-                       ready_handler(asio::bind_cancellation_slot(stop.slot(), [&](const error_code& ec) { w.log += ec == asio::error::operation_aborted ? "stopped " : "? "; })));
+    p.wire->when_ready(direction::read, ready_handler(asio::bind_cancellation_slot(stop.slot(), [&](const error_code& ec) {
+                           w.log += ec == asio::error::operation_aborted ? "stopped " : "? ";
+                       })));
     stop.emit(asio::cancellation_type::none);
     w.context.poll();
     EXPECT_EQ(w.log, "");
