@@ -1,3 +1,4 @@
+#include <reagent/providers/anthropic.hpp>
 #include <reagent/providers/gemini.hpp>
 #include <reagent/providers/ollama.hpp>
 #include <reagent/providers/openai.hpp>
@@ -18,6 +19,7 @@ configured_wire configure(const json& j)
 
 constexpr std::array wires = {
     wire_entry{"openai", &configure<openai_options, openai_codec>},
+    wire_entry{"anthropic", &configure<anthropic_options, anthropic_codec>},
     wire_entry{"gemini", &configure<gemini_options, gemini_codec>},
     wire_entry{"ollama", &configure<ollama_options, ollama_codec>},
 };

@@ -61,6 +61,11 @@ bool answer_builder::add_unreadable_call()
     return calls().add_unreadable();
 }
 
+void answer_builder::cut_call(std::int64_t index)
+{
+    calls().cut(index);
+}
+
 void answer_builder::set_blocks(std::string model, json blocks, json layout)
 {
     result_.blocks.emplace(std::string(codec_->provider_name()), std::move(model), std::move(blocks));

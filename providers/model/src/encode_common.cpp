@@ -195,11 +195,17 @@ json taken_member(json& members, std::string_view name)
 std::string& begin_body(const generate_request& request, std::string& storage, const wire_codec* codec, const message_items& items, std::string_view head,
                         std::size_t more)
 {
-    if (request.prefix != nullptr) return request.prefix->begin_body(codec, items, head, request.messages);
+    return begin_body(request, request.messages, storage, codec, items, head, more);
+}
+
+std::string& begin_body(const generate_request& request, std::span<const message_ptr> messages, std::string& storage, const wire_codec* codec,
+                        const message_items& items, std::string_view head, std::size_t more)
+{
+    if (request.prefix != nullptr) return request.prefix->begin_body(codec, items, head, messages);
     storage.clear();
     storage.reserve(estimated_size(request) + more);
     storage += head;
-    items.append_to(storage, codec, request.messages);
+    items.append_to(storage, codec, messages);
     return storage;
 }
 

@@ -52,5 +52,8 @@ json taken_member(json& members, std::string_view name);
 /// The body up to and with the messages: in the request's prefix when it has one, else in `storage`, where `more` bytes for what follows are made room for.
 std::string& begin_body(const generate_request& request, std::string& storage, const wire_codec* codec, const message_items& items, std::string_view head,
                         std::size_t more);
+/// The same with `messages`, the first ones of the request's.
+std::string& begin_body(const generate_request& request, std::span<const message_ptr> messages, std::string& storage, const wire_codec* codec,
+                        const message_items& items, std::string_view head, std::size_t more);
 
 }  // namespace reagent::inline v0::model_detail

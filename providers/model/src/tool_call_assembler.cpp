@@ -156,6 +156,11 @@ bool tool_call_assembler::add_unreadable()
     return open(tool_fragment()) != nullptr;
 }
 
+void tool_call_assembler::cut(std::int64_t index)
+{
+    for (slot& s : slots_) s.cut = s.cut || s.index == index;
+}
+
 void tool_call_assembler::finish(const tool_list& tools, bool expose_arguments, generate_result& result, event_batch* out)
 {
     result.tool_calls.reserve(slots_.size());
@@ -166,6 +171,10 @@ void tool_call_assembler::finish(const tool_list& tools, bool expose_arguments, 
         if (s.name.empty()) {
             read.fault = "a tool call without a name";
             read.offset = 0;
+        }
+        if (s.cut && read.fault.empty()) {
+            read.fault = "the answer ended before the call did";
+            read.offset = s.arguments.size();
         }
         if (read.fault.empty()) {
             if (out != nullptr) {

@@ -49,6 +49,8 @@ public:
     bool add_whole(const tool_fragment& f, event_batch* out);
     /// An element that is no object: a call we cannot read.
     bool add_unreadable();
+    /// The open call of this index will get no end of its own: it is malformed, whatever its arguments look like.
+    void cut(std::int64_t index);
     /// At the logical end: reads the arguments and fills `tool_calls`, or `malformed` and `attempted`.
     void finish(const tool_list& tools, bool expose_arguments, generate_result& result, event_batch* out);
 
@@ -70,6 +72,7 @@ private:
         std::size_t emitted = 0;                   ///< bytes of `arguments` already sent as events
         bool open_event = false;                   ///< tool_start is out
         bool has_text = false, has_value = false;  ///< how the arguments came
+        bool cut = false;                          ///< it was not closed
     };
     slot* find(const tool_fragment& f);
     bool continues(const slot& s, const tool_fragment& f) const noexcept;

@@ -62,6 +62,8 @@ public:
     bool add_call(const model_detail::tool_fragment& f, bool whole, event_batch* out);
     /// A call that cannot be read at all. False: as `add_call`.
     bool add_unreadable_call();
+    /// The call of this fragment index was not closed when the answer ended, which makes it malformed.
+    void cut_call(std::int64_t index);
     /// A round that the service itself calls malformed.
     void set_malformed(malformed_tool_call m) { result_.malformed = std::move(m); }
     /// The raw finish reason; the first non-empty one holds, and the answer is complete but for what may still come behind it.
