@@ -1,7 +1,7 @@
 #include "options_reader.hpp"
 
-#include <reagent/providers/ollama.hpp>
 #include <reagent/providers/http_provider.hpp>
+#include <reagent/providers/ollama.hpp>
 
 namespace reagent::inline v0 {
 

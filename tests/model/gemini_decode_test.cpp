@@ -68,9 +68,12 @@ answer random_answer(std::mt19937& random)
                 a.streamed.push_back(a.whole.back());
             }
         } else {
-            const char* parts[] = {R"({"functionCall":{"name":"f","args":{"q":9007199254740993}},"thoughtSignature":"S"})", R"({"functionCall":{"name":"g"}})",
-                                   R"({"functionCall":{"id":"x","name":"f","args":{}}})", R"({"inlineData":{"mimeType":"a/b","data":"QQ==","n":1.50}})",
-                                   R"({"functionCall":{"name":"f","args":[1]}})", R"({})"};
+            const char* parts[] = {R"({"functionCall":{"name":"f","args":{"q":9007199254740993}},"thoughtSignature":"S"})",
+                                   R"({"functionCall":{"name":"g"}})",
+                                   R"({"functionCall":{"id":"x","name":"f","args":{}}})",
+                                   R"({"inlineData":{"mimeType":"a/b","data":"QQ==","n":1.50}})",
+                                   R"({"functionCall":{"name":"f","args":[1]}})",
+                                   R"({})"};
             a.whole.push_back(parts[pick(6)]);
             a.streamed.push_back(a.whole.back());
         }
@@ -118,19 +121,19 @@ TEST(GeminiDecode, StreamingAndOneShotGiveTheSameResult)
 TEST(GeminiDecode, MapsFinishReasons)
 {
     for (const auto& [raw, neutral] : std::initializer_list<std::pair<std::string, std::string>>{{"STOP", "end_turn"},
-                                                                                                  {"MAX_TOKENS", "max_tokens"},
-                                                                                                  {"SAFETY", "refusal"},
-                                                                                                  {"RECITATION", "refusal"},
-                                                                                                  {"BLOCKLIST", "refusal"},
-                                                                                                  {"PROHIBITED_CONTENT", "refusal"},
-                                                                                                  {"SPII", "refusal"},
-                                                                                                  {"IMAGE_SAFETY", "refusal"},
-                                                                                                  {"IMAGE_PROHIBITED_CONTENT", "refusal"},
-                                                                                                  {"IMAGE_RECITATION", "refusal"},
-                                                                                                  {"MALFORMED_FUNCTION_CALL", "MALFORMED_FUNCTION_CALL"},
-                                                                                                  {"OTHER", "OTHER"},
-                                                                                                  {"toString", "toString"},
-                                                                                                  {"", ""}}) {
+                                                                                                 {"MAX_TOKENS", "max_tokens"},
+                                                                                                 {"SAFETY", "refusal"},
+                                                                                                 {"RECITATION", "refusal"},
+                                                                                                 {"BLOCKLIST", "refusal"},
+                                                                                                 {"PROHIBITED_CONTENT", "refusal"},
+                                                                                                 {"SPII", "refusal"},
+                                                                                                 {"IMAGE_SAFETY", "refusal"},
+                                                                                                 {"IMAGE_PROHIBITED_CONTENT", "refusal"},
+                                                                                                 {"IMAGE_RECITATION", "refusal"},
+                                                                                                 {"MALFORMED_FUNCTION_CALL", "MALFORMED_FUNCTION_CALL"},
+                                                                                                 {"OTHER", "OTHER"},
+                                                                                                 {"toString", "toString"},
+                                                                                                 {"", ""}}) {
         decoding d;
         ASSERT_EQ(d.body(chunk(R"({"text":"a"})", R"(,"finishReason":")" + raw + "\"")), decode_state::done);
         EXPECT_EQ(d.decoder->result().stop_reason, neutral);
@@ -163,8 +166,9 @@ TEST(GeminiDecode, CountsAlongWithChunksThatRepeat)
     decoding d;
     const auto one = [](int i, int cached) {
         const std::string n = std::to_string(i);
-        return R"({"candidates":[{"content":{"parts":[{"text":"t)" + n + R"("}],"role":"model"},"index":0}],"usageMetadata":{"promptTokenCount":9,"candidatesTokenCount":)" + n +
-            R"(,"totalTokenCount":)" + n + R"(,"cachedContentTokenCount":)" + std::to_string(cached) + "}}";
+        return R"({"candidates":[{"content":{"parts":[{"text":"t)" + n +
+            R"("}],"role":"model"},"index":0}],"usageMetadata":{"promptTokenCount":9,"candidatesTokenCount":)" + n + R"(,"totalTokenCount":)" + n +
+            R"(,"cachedContentTokenCount":)" + std::to_string(cached) + "}}";
     };
     std::string text;
     for (int i = 1; i < 30; ++i) {
@@ -190,7 +194,8 @@ TEST(GeminiDecode, KeepsWhatAMessageCannotSay)
              row{R"({"text":"a"},{"text":"b"})", "null"},
              row{R"({"functionCall":{"name":"f","args":{"q":1}}})", "null"},
              row{R"({"functionCall":{"id":"x","name":"f","args":{"q":1}}})", R"([{"functionCall":{"id":"x","name":"f","args":{"q":1}}}])"},
-             row{R"({"text":"a"},{"text":"b","thoughtSignature":"S"},{"text":"c"},{"text":"d"})", R"([{"text":"a"},{"text":"b","thoughtSignature":"S"},{"text":"cd"}])"},
+             row{R"({"text":"a"},{"text":"b","thoughtSignature":"S"},{"text":"c"},{"text":"d"})",
+                 R"([{"text":"a"},{"text":"b","thoughtSignature":"S"},{"text":"cd"}])"},
              row{R"({"text":"w","thought":true},{"text":"hy","thought":true},{"text":"a"})", R"([{"text":"why","thought":true},{"text":"a"}])"},
              row{R"({"executableCode":{"code":"1","n":1.50}})", R"([{"executableCode":{"code":"1","n":1.50}}])"},
              row{R"({"functionCall":{"name":"f","args":{"n":9007199254740993,"z":-0.0}},"thoughtSignature":"S"})",
@@ -200,7 +205,7 @@ TEST(GeminiDecode, KeepsWhatAMessageCannotSay)
         ASSERT_EQ(d.body(chunk(r.parts, R"(,"finishReason":"STOP")")), decode_state::done);
         const generate_result result = d.decoder->take_result();
         EXPECT_EQ(result.blocks ? result.blocks->blocks.dump() : "null", r.blocks) << r.parts;
-        if (result.blocks) EXPECT_EQ(result.blocks->provider + result.blocks->model, "geminim");
+        if (result.blocks) { EXPECT_EQ(result.blocks->provider + result.blocks->model, "geminim"); }
     }
 }
 
@@ -250,9 +255,9 @@ TEST(GeminiDecode, ThinkingIsSeenInPartsOrCounts)
         std::string parts, metadata;
         thinking_signal seen;
     };
-    for (const row& r : {row{R"({"text":"a"})", "null", thinking_signal::unreadable}, row{R"({"text":"a"})", R"({"promptTokenCount":1})", thinking_signal::none},
-                         row{R"({"text":"a"})", R"({"thoughtsTokenCount":1})", thinking_signal::seen},
-                         row{R"({"text":"a","thought":true})", "null", thinking_signal::seen}}) {
+    for (const row& r :
+         {row{R"({"text":"a"})", "null", thinking_signal::unreadable}, row{R"({"text":"a"})", R"({"promptTokenCount":1})", thinking_signal::none},
+          row{R"({"text":"a"})", R"({"thoughtsTokenCount":1})", thinking_signal::seen}, row{R"({"text":"a","thought":true})", "null", thinking_signal::seen}}) {
         decoding d;
         ASSERT_EQ(d.body(R"({"candidates":[{"content":{"parts":[)" + r.parts + R"(]}}],"usageMetadata":)" + r.metadata + "}"), decode_state::done);
         EXPECT_EQ(d.decoder->thinking_seen(), r.seen) << r.parts << r.metadata;
@@ -263,8 +268,10 @@ TEST(GeminiDecode, ThinkingIsSeenInPartsOrCounts)
 TEST(GeminiDecode, OnlyTheFirstCandidateCounts)
 {
     decoding d;
-    ASSERT_EQ(d.body(R"({"candidates":[{"index":1,"content":{"parts":[{"text":"z"}]},"finishReason":"SAFETY"},{"index":0,"content":{"parts":[{"text":"a"}]},"finishReason":"STOP"}]})"),
-              decode_state::done);
+    ASSERT_EQ(
+        d.body(
+            R"({"candidates":[{"index":1,"content":{"parts":[{"text":"z"}]},"finishReason":"SAFETY"},{"index":0,"content":{"parts":[{"text":"a"}]},"finishReason":"STOP"}]})"),
+        decode_state::done);
     EXPECT_EQ(d.decoder->text(), "a");
     EXPECT_EQ(d.decoder->result().stop_reason, "end_turn");
 }

@@ -63,30 +63,31 @@ TEST(GeminiEncode, MapsMessages)
     public:
         std::string what, messages, contents;
     };
-    for (const row& r : {
-             row{"another role is a user", R"([{"role":"critic","content":"x"}])", R"([{"role":"user","parts":[{"text":"x"}]}])"},
-             row{"text of the assistant that is empty is no part", R"([{"role":"assistant","content":""},{"role":"user","content":""}])",
-                 R"([{"role":"user","parts":[{"text":""}]}])"},
-             row{"a turn without parts is none", R"([{"role":"user","content":null},{"role":"user","content":[]}])", "[]"},
-             row{"text objects with more members are text", R"([{"role":"user","content":[{"type":"text","text":"a","x":1},{"type":"text","text":"b"}]}])",
-                 R"([{"role":"user","parts":[{"text":"a"},{"text":"b"}]}])"},
-             row{"a type is told when known", R"([{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,QQ=="}}]}])",
-                 R"([{"role":"user","parts":[{"inlineData":{"mimeType":"image/png","data":"QQ=="}}]}])"},
-             row{"a result without id", R"([{"role":"tool","tool_call_id":"","content":"r"}])",
-                 R"([{"role":"user","parts":[{"functionResponse":{"name":"tool","response":{"content":"r"}}}]}])"},
-             row{"texts of a result are joined", R"([{"role":"tool","tool_call_id":"z","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}])",
-                 R"([{"role":"user","parts":[{"functionResponse":{"name":"z","response":{"content":"a\nb"}}}]}])"},
-             row{"stored arguments that are no object",
-                 R"([{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"[1]"}}]}])",
-                 R"([{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}}]}])"},
-             row{"the last call of an id is the one answered",
-                 R"([{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]},
+    for (
+        const row& r : {
+            row{"another role is a user", R"([{"role":"critic","content":"x"}])", R"([{"role":"user","parts":[{"text":"x"}]}])"},
+            row{"text of the assistant that is empty is no part", R"([{"role":"assistant","content":""},{"role":"user","content":""}])",
+                R"([{"role":"user","parts":[{"text":""}]}])"},
+            row{"a turn without parts is none", R"([{"role":"user","content":null},{"role":"user","content":[]}])", "[]"},
+            row{"text objects with more members are text", R"([{"role":"user","content":[{"type":"text","text":"a","x":1},{"type":"text","text":"b"}]}])",
+                R"([{"role":"user","parts":[{"text":"a"},{"text":"b"}]}])"},
+            row{"a type is told when known", R"([{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,QQ=="}}]}])",
+                R"([{"role":"user","parts":[{"inlineData":{"mimeType":"image/png","data":"QQ=="}}]}])"},
+            row{"a result without id", R"([{"role":"tool","tool_call_id":"","content":"r"}])",
+                R"([{"role":"user","parts":[{"functionResponse":{"name":"tool","response":{"content":"r"}}}]}])"},
+            row{"texts of a result are joined", R"([{"role":"tool","tool_call_id":"z","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}])",
+                R"([{"role":"user","parts":[{"functionResponse":{"name":"z","response":{"content":"a\nb"}}}]}])"},
+            row{"stored arguments that are no object",
+                R"([{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"[1]"}}]}])",
+                R"([{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}}]}])"},
+            row{"the last call of an id is the one answered",
+                R"([{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]},
                      {"role":"tool","tool_call_id":"a","content":"1"},
                      {"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"g","arguments":"{}"}}]},
                      {"role":"tool","tool_call_id":"a","content":"2"}])",
-                 R"([{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"content":"1"}}}]},)"
-                 R"({"role":"model","parts":[{"functionCall":{"name":"g","args":{}}}]},{"role":"user","parts":[{"functionResponse":{"name":"g","response":{"content":"2"}}}]}])"},
-         })
+                R"([{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"content":"1"}}}]},)"
+                R"({"role":"model","parts":[{"functionCall":{"name":"g","args":{}}}]},{"role":"user","parts":[{"functionResponse":{"name":"g","response":{"content":"2"}}}]}])"},
+        })
         EXPECT_EQ(contents(r.messages), r.contents) << r.what;
 }
 
@@ -100,16 +101,16 @@ TEST(GeminiEncode, ReplaysItsOwnTurns)
     for (const row& r : {
              row{"byte for byte, parts we do not know included",
                  turn(R"([{"text":"why","thought":true},{"executableCode":{"n":1.50}},{"functionCall":{"args":{"q":1.0},"name":"f"},"thoughtSignature":"S"}])"),
-                 R"([{"text":"why","thought":true},{"executableCode":{"n":1.50}},{"functionCall":{"args":{"q":1.0},"name":"f"},"thoughtSignature":"S"}])", answer},
+                 R"([{"text":"why","thought":true},{"executableCode":{"n":1.50}},{"functionCall":{"args":{"q":1.0},"name":"f"},"thoughtSignature":"S"}])",
+                 answer},
              row{"with the id that the model gave", turn(R"([{"functionCall":{"id":"x7","name":"f","args":{"q":1}},"thoughtSignature":"S"}])"),
-                 R"([{"functionCall":{"id":"x7","name":"f","args":{"q":1}},"thoughtSignature":"S"}])",
-                 R"({"id":"x7","name":"f","response":{"content":"r"}})"},
+                 R"([{"functionCall":{"id":"x7","name":"f","args":{"q":1}},"thoughtSignature":"S"}])", R"({"id":"x7","name":"f","response":{"content":"r"}})"},
              row{"edited text: the message says it, the signature stays with its call",
                  turn(R"([{"text":"old"},{"functionCall":{"id":"x7","name":"f","args":{"q":1}},"thoughtSignature":"S"}])", R"({\"q\":1})", R"("new")"),
                  R"([{"text":"new"},{"functionCall":{"id":"x7","name":"f","args":{"q":1}},"thoughtSignature":"S"}])",
                  R"({"id":"x7","name":"f","response":{"content":"r"}})"},
-             row{"edited arguments: no signature for what the model did not say", turn(R"([{"functionCall":{"name":"f","args":{"q":2}},"thoughtSignature":"S"}])"),
-                 "[" + plain + "]", answer},
+             row{"edited arguments: no signature for what the model did not say",
+                 turn(R"([{"functionCall":{"name":"f","args":{"q":2}},"thoughtSignature":"S"}])"), "[" + plain + "]", answer},
              row{"another model", turn(R"([{"functionCall":{"id":"x7","name":"f","args":{"q":1}},"thoughtSignature":"S"}])", R"({\"q\":1})", "null", "other"),
                  "[" + plain + "]", answer},
              row{"a call more than the message has",
@@ -154,7 +155,8 @@ TEST(GeminiEncode, ChoosesTheSchemaMemberByItsKeywords)
         bool openapi;
     };
     for (const row& r : {
-             row{R"({"type":"object","properties":{"const":{"type":"string"},"a":{"type":"array","items":{"type":"integer","minimum":1}}},"required":["a"]})", true},
+             row{R"({"type":"object","properties":{"const":{"type":"string"},"a":{"type":"array","items":{"type":"integer","minimum":1}}},"required":["a"]})",
+                 true},
              row{R"({"type":"object","properties":{"a":{"anyOf":[{"type":"string","enum":["x"]},{"type":"number","nullable":true}]}}})", true},
              row{R"({"type":"object","properties":{"a":{"anyOf":[{"const":1}]}}})", false},
              row{R"({"type":"object","properties":{"a":{"type":"integer","enum":[1]}}})", false},

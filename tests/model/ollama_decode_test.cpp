@@ -112,7 +112,8 @@ TEST(OllamaDecode, ReadsOneShotAnswers)
                  R"("done":true,"done_reason":"stop")", "tool_use", "null", R"([{"id":"a","name":"find","arguments":{}}])"},
              row{"no arguments for a tool that needs some", R"(,"content":"","tool_calls":[)" + call("write", "null") + "]",
                  R"("done":true,"done_reason":"stop")", "end_turn", "null", "[]"},
-             row{"equal ids", R"(,"content":"","tool_calls":[{"id":"a","function":{"name":"find","arguments":{}}},{"id":"a","function":{"name":"find","arguments":{}}}])",
+             row{"equal ids",
+                 R"(,"content":"","tool_calls":[{"id":"a","function":{"name":"find","arguments":{}}},{"id":"a","function":{"name":"find","arguments":{}}}])",
                  R"("done":true,"done_reason":"stop")", "tool_use", "null",
                  R"([{"id":"a","name":"find","arguments":{}},{"id":"a__2","name":"find","arguments":{}}])"},
              row{"a call that is none", R"(,"content":"","tool_calls":[7])", R"("done":true,"done_reason":"stop")", "end_turn", "null", "[]"},
@@ -172,7 +173,7 @@ TEST(OllamaDecode, TellsCutsAndErrors)
         EXPECT_EQ(f["bound"].as_string(), r.bound) << r.second;
         EXPECT_EQ(f["retryable"].as_bool(), r.retryable) << r.second;
         EXPECT_EQ(f["partial"]["text"].as_string().substr(0, 1), "Y") << r.second;
-        if (!r.message.empty()) EXPECT_EQ(f["message"].as_string(), r.message);
+        if (!r.message.empty()) { EXPECT_EQ(f["message"].as_string(), r.message); }
     }
 }
 

@@ -42,30 +42,33 @@ TEST(OllamaEncode, MapsMessages)
     public:
         std::string what, messages, written;
     };
-    for (const row& r : {
-             row{"other roles as they are", R"([{"role":"critic","content":"x"}])", R"([{"role":"critic","content":"x"}])"},
-             row{"no content is empty content", R"([{"role":"user","content":null}])", R"([{"role":"user","content":""}])"},
-             row{"texts are joined", R"([{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b","x":1}]}])",
-                 R"([{"role":"user","content":"a\nb"}])"},
-             row{"a result of an unknown call has no name", R"([{"role":"tool","tool_call_id":"z","content":"r"}])",
-                 R"([{"role":"tool","content":"r","tool_call_id":"z"}])"},
-             row{"images in order",
-                 R"([{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,QQ=="}},{"type":"image","source":{"kind":"base64","mediaType":"image/png","data":"Qg=="}}]}])",
-                 R"([{"role":"user","content":"","images":["QQ==","Qg=="]}])"},
-             row{"blocks and unknown keys stay behind", R"([{"role":"assistant","content":"a","foo":1,"providerBlocks":{"provider":"ollama","model":"m","blocks":[1]}}])",
-                 R"([{"role":"assistant","content":"a"}])"},
-             row{"stored arguments that are no JSON",
-                 R"([{"role":"assistant","content":"t","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{bad"}}]}])",
-                 R"([{"role":"assistant","content":"t","tool_calls":[{"id":"a","function":{"name":"f","arguments":{}}}]}])"},
-         })
+    for (
+        const row& r : {
+            row{"other roles as they are", R"([{"role":"critic","content":"x"}])", R"([{"role":"critic","content":"x"}])"},
+            row{"no content is empty content", R"([{"role":"user","content":null}])", R"([{"role":"user","content":""}])"},
+            row{"texts are joined", R"([{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b","x":1}]}])",
+                R"([{"role":"user","content":"a\nb"}])"},
+            row{"a result of an unknown call has no name", R"([{"role":"tool","tool_call_id":"z","content":"r"}])",
+                R"([{"role":"tool","content":"r","tool_call_id":"z"}])"},
+            row{"images in order",
+                R"([{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,QQ=="}},{"type":"image","source":{"kind":"base64","mediaType":"image/png","data":"Qg=="}}]}])",
+                R"([{"role":"user","content":"","images":["QQ==","Qg=="]}])"},
+            row{"blocks and unknown keys stay behind",
+                R"([{"role":"assistant","content":"a","foo":1,"providerBlocks":{"provider":"ollama","model":"m","blocks":[1]}}])",
+                R"([{"role":"assistant","content":"a"}])"},
+            row{"stored arguments that are no JSON",
+                R"([{"role":"assistant","content":"t","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{bad"}}]}])",
+                R"([{"role":"assistant","content":"t","tool_calls":[{"id":"a","function":{"name":"f","arguments":{}}}]}])"},
+        })
         EXPECT_EQ(read(bytes_of(ollama_codec(model_m()), from(r.messages)))["messages"].dump(), r.written) << r.what;
 }
 
 TEST(OllamaEncode, RefusesWhatItCannotCarry)
 {
-    for (const char* messages : {R"([{"role":"user","content":[{"type":"image","source":{"kind":"url","url":"https://a.example/x"}}]}])",
-                                 R"([{"role":"user","content":[{"type":"input_audio","input_audio":{}}]}])",
-                                 R"([{"role":"tool","tool_call_id":"a","content":[{"type":"image","source":{"kind":"base64","mediaType":"a/b","data":"QQ=="}}]}])"}) {
+    for (const char* messages :
+         {R"([{"role":"user","content":[{"type":"image","source":{"kind":"url","url":"https://a.example/x"}}]}])",
+          R"([{"role":"user","content":[{"type":"input_audio","input_audio":{}}]}])",
+          R"([{"role":"tool","tool_call_id":"a","content":[{"type":"image","source":{"kind":"base64","mediaType":"a/b","data":"QQ=="}}]}])"}) {
         try {
             bytes_of(ollama_codec(model_m()), from(messages));
             FAIL() << messages;
@@ -123,8 +126,8 @@ TEST(OllamaEncode, AToolChoiceIsCheckedThenPassedOverAloud)
 
 TEST(OllamaEncode, WalksTheShapesOfThink)
 {
-    for (const auto& [mode, shapes] :
-         {std::pair(thinking_mode::on, std::vector<std::string>{"true", "\"medium\"", "null"}), std::pair(thinking_mode::off, std::vector<std::string>{"false", "null"})}) {
+    for (const auto& [mode, shapes] : {std::pair(thinking_mode::on, std::vector<std::string>{"true", "\"medium\"", "null"}),
+                                       std::pair(thinking_mode::off, std::vector<std::string>{"false", "null"})}) {
         ollama_codec_options o = model_m();
         o.mode = mode;
         const ollama_codec codec(o);

@@ -22,7 +22,8 @@ std::string model_path(std::string_view model)
     if (!model.starts_with("models/") && !model.starts_with("tunedModels/")) out += "models/";
     for (const char c : model) {
         const auto byte = static_cast<unsigned char>(c);
-        const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || std::string_view("-._~/@").find(c) != std::string_view::npos;
+        const bool plain =
+            (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || std::string_view("-._~/@").find(c) != std::string_view::npos;
         if (plain) {
             out += c;
             continue;
@@ -181,9 +182,10 @@ void append_result(std::string& out, const gemini_codec& codec, std::span<const 
         }
     }
     out += R"("name":)";
-    append_json_string(out, asked.call != nullptr          ? std::string_view(asked.call->name)
-                                : !m.tool_call_id.empty() ? std::string_view(m.tool_call_id)
-                                                          : std::string_view("tool"));
+    append_json_string(out,
+                       asked.call != nullptr         ? std::string_view(asked.call->name)
+                           : !m.tool_call_id.empty() ? std::string_view(m.tool_call_id)
+                                                     : std::string_view("tool"));
     out += R"(,"response":{"content":)";
     append_json_string(out, tool_result_text(m, gemini_component));
     out += "}}}";
@@ -242,9 +244,9 @@ void append_system(std::string& out, std::span<const message_ptr> messages)
 /// Whether a schema keeps to the part of OpenAPI that `parameters` understands; all else goes into `parametersJsonSchema`.
 bool is_openapi(const json& schema)
 {
-    static constexpr std::array<std::string_view, 18> known = {"format",        "title",    "description",   "nullable",      "maxItems",  "minItems",
-                                                               "required",      "example",  "minProperties", "maxProperties", "minLength", "maxLength",
-                                                               "pattern",       "default",  "minimum",       "maximum",       "enum",      "propertyOrdering"};
+    static constexpr std::array<std::string_view, 18> known = {"format",   "title",   "description",   "nullable",      "maxItems",  "minItems",
+                                                               "required", "example", "minProperties", "maxProperties", "minLength", "maxLength",
+                                                               "pattern",  "default", "minimum",       "maximum",       "enum",      "propertyOrdering"};
     if (!schema.is_object()) return false;
     for (const auto& [key, value] : schema.as_object()) {
         if (key == "type") {
@@ -336,8 +338,7 @@ wire_request gemini_codec::encode(const generate_request& request, const call_pl
                                   std::string& storage) const
 {
     using namespace gemini_wire;
-    std::string& out =
-        begin_body(request, storage, this, message_items(&append_content, &same_content), R"({"contents":[)", remembered_size(request.tools));
+    std::string& out = begin_body(request, storage, this, message_items(&append_content, &same_content), R"({"contents":[)", remembered_size(request.tools));
     out += ']';
     append_system(out, request.messages);
     out += encoded_tools(request.tools, R"(,"tools":[{"functionDeclarations":[)", &append_declaration, "]}]");
