@@ -174,10 +174,10 @@ reservation::~reservation()
 
 void reservation::settle(const budget_amount& reported) noexcept
 {
+    const budget_amount actual = gd::sanitised(reported);  // before all else: it may be our own `held`
     const std::shared_ptr<budget_node> node = std::move(node_);
     const budget_amount held = std::exchange(held_, budget_amount());
     if (!node) return;
-    const budget_amount actual = gd::sanitised(reported);
     gd::answered_waiters out;
     {
         const std::lock_guard lock(node->tree->mutex);

@@ -1,7 +1,6 @@
 // One model call, cancelled after every handler: as JSON and as a stream, over plain TCP and TLS, paid for from a budget.
 #include "cancel_world.hpp"
-
-#include <reagent/model/attempt_gate.hpp>
+#include "paying_gate.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,37 +8,7 @@ namespace {
 namespace generate_cancel_test {
 
 using namespace cancel_tests;
-
-/// Every attempt reserves from a budget and settles what it used.
-class paying_gate final : public attempt_gate {
-public:
-    explicit paying_gate(budget b) : money_(std::move(b)) {}
-    awaitable<permit> admit(attempt_info attempt) override
-    {
-        budget_amount worst(usd(), attempt.input_bound + attempt.output_bound.value_or(0));
-        admission a = co_await money_.reserve(worst);
-        if (a.refused) throw halt_error("budget.maxTokens");
-        co_return permit(std::make_unique<holder>(std::move(a.held)));
-    }
-
-private:
-    class holder final : public permit::state {
-    public:
-        explicit holder(reservation r) : held_(std::move(r)) {}
-        void settle(const attempt_outcome& o) noexcept override
-        {
-            if (o.usage) held_.settle(budget_amount(usd(), o.usage->total()));
-            else if (!o.request_left) held_.release();
-            else held_.settle(held_.held());
-        }
-        bool observe(const usage&) noexcept override { return true; }
-        std::string halt_rule() const override { return "budget.maxTokens"; }
-
-    private:
-        reservation held_;
-    };
-    budget money_;
-};
+using paying_gate_detail::paying_gate;
 
 enum class form { json, stream };
 

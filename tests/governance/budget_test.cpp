@@ -52,6 +52,16 @@ TEST(Budget, HoldsSettlesAndReleases)
     EXPECT_EQ(b.state().spent.cost, usd("0.25")) << "a released reservation is empty";
 }
 
+TEST(Budget, AReservationSettlesAllThatItHeld)
+{
+    budget b("run", budget_caps(usd("1"), 100));
+    std::optional<admission> a = b.try_reserve(dollars("0.6", 60));
+    ASSERT_TRUE(a && a->granted());
+    a->held.settle(a->held.held());
+    EXPECT_EQ(b.state().spent.cost, usd("0.6"));
+    EXPECT_EQ(b.state().spent.tokens, 60u);
+}
+
 TEST(Budget, AReservationThatDiesReleases)
 {
     budget b("run", usd("1"));

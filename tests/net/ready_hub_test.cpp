@@ -43,6 +43,16 @@ public:
     {
         if (peer >= 0) ::close(std::exchange(peer, -1));
     }
+    void fill() const
+    {
+        const std::string much(1 << 16, 'x');
+        while (wire->try_write(much, {}).status == net_detail::io_status::ok) {}
+    }
+    void empty() const
+    {
+        std::string much(1 << 16, ' ');
+        while (::read(peer, much.data(), much.size()) > 0) {}
+    }
     std::string hear(std::size_t n = 64) const
     {
         std::string text(n, ' ');
@@ -125,21 +135,36 @@ TEST(ReadyHub, AnEndIsTheEndForGood)
     }
 }
 
-TEST(ReadyHub, WaitsForEitherDirection)
+TEST(ReadyHub, WritingWaitsForRoom)
 {
     world w;
     pair p = w.make();
-    std::string full(1 << 20, 'x');
-    while (p.wire->try_write(full, {}).status == net_detail::io_status::ok) {}
-    error_code ec;
-    asio::io_context& context = w.context;
-    bool told = false;
-    asio::co_spawn(context, p.wire->ready_either(ec), [&](const std::exception_ptr&) { told = true; });
-    context.poll();
-    EXPECT_FALSE(told);
-    p.say("x");
-    w.run();
-    EXPECT_TRUE(told);
+    p.fill();
+    w.wait(p, direction::write, "write");
+    w.context.poll();
+    p.say("x");  // reading has nothing to do with it
+    w.context.poll();
+    EXPECT_EQ(w.log, "");
+    p.empty();
+    EXPECT_EQ(w.run(), "write ");
+}
+
+TEST(ReadyHub, WaitsForEitherDirection)
+{
+    for (const bool by_reading : {true, false}) {
+        world w;
+        pair p = w.make();
+        p.fill();
+        error_code ec;
+        bool told = false;
+        asio::co_spawn(w.context, p.wire->ready_either(ec), [&](const std::exception_ptr&) { told = true; });
+        w.context.poll();
+        EXPECT_FALSE(told);
+        if (by_reading) p.say("x");
+        else p.empty();
+        w.run();
+        EXPECT_TRUE(told);
+    }
 }
 
 TEST(ReadyHub, EverybodyReadyGoesOnBeforeTheTurnsTasks)
@@ -206,16 +231,29 @@ TEST(ReadyHub, CancellationEndsOneWait)
     EXPECT_EQ(w.run(), "read ");
 }
 
+// Called straight away, as a coroutine on the hub's executor is.
 TEST(ReadyHub, OneThatThrowsLosesNobody)
 {
     world w;
-    pair a = w.make(), b = w.make();
-    a.wire->when_ready(direction::read, ready_handler([](const error_code&) { throw std::runtime_error("mine"); }));
-    w.wait(b, direction::read, "b");
-    a.say("1");
-    b.say("2");
+    const asio::any_io_executor executor = w.context.get_executor();
+    int called = 0, fds[3][2];
+    std::vector<std::unique_ptr<net_detail::hub_socket>> sockets;
+    for (int* const ends : fds) {
+        ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
+        sockets.push_back(std::make_unique<net_detail::hub_socket>(w.hub));
+        ASSERT_TRUE(sockets.back()->watch(ends[0]));
+        sockets.back()->wait(direction::read, asio::bind_executor(executor, [&](const error_code&) {
+                                 if (++called == 1) throw std::runtime_error("mine");
+                             }));
+        EXPECT_EQ(::write(ends[1], "x", 1), 1);
+    }
     EXPECT_THROW(w.context.run(), std::runtime_error);
-    EXPECT_EQ(w.run(), "b ");
+    EXPECT_EQ(called, 1);
+    w.run();
+    EXPECT_EQ(called, 3);
+    sockets.clear();
+    for (const int* const ends : fds)
+        for (const int end : {ends[0], ends[1]}) ::close(end);
 }
 
 TEST(ReadyHub, ASocketMayGoWhileItsTurnIsDue)
@@ -239,6 +277,7 @@ TEST(ReadyHub, NobodyWaitingLetsTheContextEnd)
     EXPECT_EQ(w.run(), "read! ");
 }
 
+// As a coroutine does: who waits owns the socket, the socket the hub, and the hub the waiter.
 TEST(ReadyHub, AContextThatDiesTakesTheWaitersAlong)
 {
     auto kept = std::make_shared<int>(1);
@@ -246,10 +285,10 @@ TEST(ReadyHub, AContextThatDiesTakesTheWaitersAlong)
     {
         world w;
         pair p = w.make();
-        p.wire->when_ready(direction::read, ready_handler([&, kept = std::move(kept)](const error_code&) { w.log += "called "; }));
+        transport& wire = *p.wire;
+        wire.when_ready(direction::read, ready_handler([kept = std::move(kept), own = std::move(p.wire)](const error_code&) {}));
         w.context.poll();
         EXPECT_FALSE(left.expired());
-        w.hub.reset();
     }
     EXPECT_TRUE(left.expired());
 }
