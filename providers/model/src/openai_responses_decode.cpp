@@ -83,7 +83,7 @@ public:
 };
 
 template <class V>
-bool needs_exact(const V& output)
+bool any_needs_exact(const V& output)
 {
     bool needed = false;
     output.elements([&](const V& i) { needed = needed || item_view<V>(i).needs_exact(); });
@@ -369,7 +369,7 @@ std::optional<decode_state> responses_decoder::take_response(const V& response, 
 {
     const response_view<V> r(response);
     if constexpr (!V::exact)
-        if (needs_exact(r.output)) return std::nullopt;
+        if (any_needs_exact(r.output)) return std::nullopt;
     answer_.set_model(r.model);
     answer_.begin(out);
     if (const auto u = read_usage(r.used)) answer_.add_usage(*u, out);
