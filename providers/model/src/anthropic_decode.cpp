@@ -218,7 +218,7 @@ bool anthropic_decoder::add_delta(const V& value, std::string_view data, std::in
     if (type == "signature_delta") n.add_signature(d.signature.string());
     else if (type == "text_delta") n.add_text(d.text.string());
     else if (type == "input_json_delta") n.add_input(d.json_text.string());
-    else if (type == "citations_delta") n.add_citation(d.citation.to_json());
+    else if (type == "citations_delta" && d.citation) n.add_citation(d.citation.to_json());
     else if (value.is_object()) n.add_delta(value.to_json());
     return true;
 }

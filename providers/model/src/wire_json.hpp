@@ -84,7 +84,8 @@ public:
         if (!is_array() || e_.get(a) != simdjson::SUCCESS) return;
         for (const simdjson::dom::element v : a) f(wire_value(v));
     }
-    json to_json() const { return json::parse(simdjson::minify(e_)).value(); }
+    /// Null when there is none.
+    json to_json() const { return there_ ? json::parse(simdjson::minify(e_)).value() : json(); }
 
 private:
     simdjson::dom::element e_;
@@ -117,7 +118,7 @@ public:
         if (is_array())
             for (const json& v : j_->as_array()) f(lenient_value(v));
     }
-    json to_json() const { return *j_; }
+    json to_json() const { return j_ == nullptr ? json() : *j_; }
 
 private:
     const json* j_ = nullptr;

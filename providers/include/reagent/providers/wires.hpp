@@ -3,6 +3,7 @@
 #include <reagent/model/wire_codec.hpp>
 #include <reagent/providers/http_call_options.hpp>
 
+#include <array>
 #include <memory>
 #include <span>
 #include <string>
@@ -23,6 +24,10 @@ public:
     std::string_view name;  ///< `openai`
     /// Reads the provider's JSON options; throws `validation_error` naming the key.
     configured_wire (*configure)(const json& options) = nullptr;
+    std::string_view base_url_key = "baseUrl";           ///< the option of the base URL
+    std::array<std::string_view, 2> key_variables = {};  ///< environment variables where a program looks for the key, the first that is set; empty: none
+    std::string_view key_host = {};                      ///< the host that answers nobody without a key; empty: there is none
+    bool needs_key = false;                              ///< no server of this wire does without
 };
 
 /// All wires of this library.
