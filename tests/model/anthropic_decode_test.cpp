@@ -482,8 +482,8 @@ TEST(AnthropicDecode, BlocksAreKeptToTheLetter)
              row{{start(0, R"({"type":"server_tool_use","input":{"a":1}})"), json_delta(0, "{\"cut")}, R"([{"type":"server_tool_use","input":{"a":1}}])"},
              row{{start(0, R"({"type":"odd"})"), delta(0, R"({"type":"text_delta","text":"a"})"), delta(0, R"({"type":"text_delta","text":"b"})")},
                  R"([{"type":"odd","text":"ab"}])"},
-             row{{start(0, R"({"type":"odd"})"), delta(0, R"({"type":"odd_delta","n":1.0})"), delta(0, R"({"type":"odd_delta","n":2})")},
-                 R"([{"type":"odd","deltas":[{"type":"odd_delta","n":1.0},{"type":"odd_delta","n":2}]}])"},
+             row{{start(0, R"({"type":"odd"})"), delta(0, R"({"type":"odd_delta","n":1.50})"), delta(0, R"({"type":"odd_delta","n":2})")},
+                 R"([{"type":"odd","deltas":[{"type":"odd_delta","n":1.50},{"type":"odd_delta","n":2}]}])"},
              row{{start(0, R"({"type":"odd","citations":[1]})"), delta(0, R"({"type":"citations_delta","citation":{"n":1.0}})")},
                  R"([{"type":"odd","citations":[1,{"n":1.0}]}])"},
              row{{start(0, R"({"type":"odd"})"), delta(0, R"({"type":"citations_delta"})")}, R"([{"type":"odd","deltas":[{"type":"citations_delta"}]}])"},
@@ -564,6 +564,10 @@ TEST(AnthropicDecode, ASampleServesItsOwnBlockOnly)
     EXPECT_EQ(r.blocks.value().blocks.dump(),
               R"([{"type":"thinking","thinking":"aaaaaa","signature":""},{"type":"thinking","thinking":"aaaa","signature":"","text":"bb"}])");
     EXPECT_EQ(d.text_of(event_kind::thinking), "aaaaaaaaaa");
+    decoding three;
+    const std::string thinking = R"({"type":"thinking","thinking":"","signature":""})";
+    three.feed({began, start(0, thinking), start(1, thinking), same, same, same, ended("end_turn"), over});
+    EXPECT_EQ(three.result().blocks.value().blocks[0]["thinking"].as_string(), "aaaaaa") << "of the index it names";
     // Interleaved blocks: what is repeated belongs to the index it names.
     decoding two;
     two.feed({began, start(0, text_block), text_delta(0, "aa"), start(1, R"({"type":"odd"})"), text_delta(0, "aa"), text_delta(1, "aa"), text_delta(0, "bb"),
