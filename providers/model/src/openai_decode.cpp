@@ -1,7 +1,7 @@
 #include <simdjson.h>
 
+#include "chat_calls.hpp"
 #include "repeated_delta.hpp"
-#include "tool_call_assembler.hpp"
 #include "wire_json.hpp"
 
 #include <reagent/base/utf8.hpp>
@@ -93,36 +93,6 @@ private:
     }
 };
 
-template <class V>
-class call_view {
-public:
-    explicit call_view(const V& c)
-    {
-        V function;
-        c.members([&](const wire_key& key, const V& v) {
-            if (key == "index") index = v;
-            else if (key == "id") id = v;
-            else if (key == "function") function = v;
-        });
-        function.members([&](const wire_key& key, const V& v) {
-            if (key == "name") name = v;
-            else if (key == "arguments") arguments = v;
-        });
-    }
-    V index, id, name, arguments;
-    /// Arguments that came as a value instead of as its text.
-    bool by_value() const noexcept { return static_cast<bool>(arguments) && !arguments.is_string(); }
-};
-
-/// Whether the text of numbers matters somewhere, so that the value must be read exactly.
-template <class V>
-bool needs_exact(const V& tool_calls)
-{
-    bool needed = false;
-    tool_calls.elements([&](const V& c) { needed = needed || call_view<V>(c).by_value(); });
-    return needed;
-}
-
 std::string_view neutral_stop(std::string_view raw) noexcept
 {
     if (raw == "stop") return "end_turn";
@@ -154,34 +124,6 @@ struct openai_decoder::reader {
         });
     }
 
-    template <class V>
-    bool tool_calls(const V& list, bool whole) const
-    {
-        bool ok = true;
-        list.elements([&](const V& c) {
-            if (!ok || !c) return;
-            if (!c.is_object()) {
-                if (whole) ok = answer.add_unreadable_call();
-                return;
-            }
-            const openai_wire::call_view<V> view(c);
-            model_detail::tool_fragment f;
-            std::string text;
-            f.index = view.index.integer();
-            f.id = view.id.string();
-            f.name = view.name.string();
-            f.arguments = view.arguments.string();
-            f.text = view.arguments.is_string();
-            if (view.by_value()) {
-                text = view.arguments.to_json().dump();
-                f.arguments = text;
-                f.whole = true;
-            }
-            ok = answer.add_call(f, whole, out);
-        });
-        return ok;
-    }
-
     /// False: the arguments of a call pass their limit.
     template <class V>
     bool apply(const openai_wire::chat_object<V>& o, bool whole) const
@@ -192,7 +134,7 @@ struct openai_decoder::reader {
             answer.add_thinking(thought, out);
         content(o.content);
         answer.add_refusal(o.refusal.string());
-        if (o.tool_calls.is_array() && !tool_calls(o.tool_calls, whole)) return false;
+        if (o.tool_calls.is_array() && !model_detail::add_calls(answer, o.tool_calls, whole, out)) return false;
         answer.set_stop(o.finish.string());
         if (o.used.is_object())
             if (const auto u = openai_wire::read_usage(o.used)) answer.add_usage(*u, out);
@@ -226,7 +168,7 @@ decode_state openai_decoder::on_event(std::string_view data, std::string_view ty
     const auto take = [&]<class V>(const V& root) -> std::optional<decode_state> {
         const openai_wire::chat_object<V> o(root);
         if constexpr (!V::exact) {
-            if (openai_wire::needs_exact(o.tool_calls)) return std::nullopt;
+            if (model_detail::needs_exact(o.tool_calls)) return std::nullopt;
             if (o.only_text() && type != "error") {
                 if (!repeated_) repeated_ = std::make_unique<model_detail::repeated_delta>();
                 repeated_->learn(data, o.content.string());
@@ -245,7 +187,7 @@ decode_state openai_decoder::on_body(std::string_view text, int status, event_ba
     const auto take = [&]<class V>(const V& root) -> std::optional<decode_state> {
         const openai_wire::chat_object<V> o(root);
         if constexpr (!V::exact)
-            if (openai_wire::needs_exact(o.tool_calls)) return std::nullopt;
+            if (model_detail::needs_exact(o.tool_calls)) return std::nullopt;
         if (!o.any_choice) return no_choices(text);
         return r.apply(o, true) ? finish(out) : answer_.fail_limit(false);
     };
