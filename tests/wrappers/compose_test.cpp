@@ -23,7 +23,10 @@ const std::vector<wrapper>& wrappers()
 {
     static const std::vector<wrapper> all = {
         {"retry", [](provider_ptr p, clock_ptr c) { return with_retry(p, retry_options().clock(c)); }},
-        {"fallback", [](provider_ptr p, clock_ptr c) { return with_fallback({p, p}, fallback_options().clock(c)); }},
+        {"fallback",
+         [](provider_ptr p, clock_ptr c) {
+             return with_fallback({p, p}, fallback_options().clock(c));
+         }},
         {"breaker", [](provider_ptr p, clock_ptr c) { return with_circuit_breaker(p, circuit_breaker(circuit_options().clock(c))); }},
         {"rate", [](provider_ptr p, clock_ptr c) { return with_rate_limit(p, rate_limiter(rate_options().clock(c))); }},
         {"concurrency", [](provider_ptr p, clock_ptr c) { return with_concurrency_limit(p, concurrency_limit(concurrency_options(2).clock(c))); }},

@@ -57,7 +57,8 @@ reagent::provider_ptr make_model(const agent_config& config, const provider_mean
     reagent::provider_ptr model = members.front();
     if (members.size() > 1) {
         const auto told = [retries, members](const std::exception_ptr& failure, std::size_t, std::size_t to) {
-            retries(reagent::log_level::info, "falling back to " + std::string(members[to]->model()) + ": " + reagent::untrusted_text(reagent::message_of(failure)));
+            retries(reagent::log_level::info,
+                    "falling back to " + std::string(members[to]->model()) + ": " + reagent::untrusted_text(reagent::message_of(failure)));
         };
         model = reagent::with_fallback(members, reagent::fallback_options().on_fallback(told));
     }
