@@ -15,7 +15,7 @@ using ::testing::Not;
 constexpr std::string_view fixtures = R"({"fixtures":[
   {"match":{"model":"flaky"},"response":{"content":"At last."},"fault":{"kind":"status","status":503,"retry_after_s":0,"times":2}},
   {"match":{"model":"down"},"response":{"content":"Never."},"fault":{"kind":"status","status":500}},
-  {"match":{"model":"cut"},"response":{"content":"Half an answer and more of it."},"fault":{"kind":"reset","after_bytes":900}},
+  {"match":{"model":"cut"},"response":{"content":"Half an answer, and so much more of it that the connection breaks before its end, which this sentence puts off for as long as it can, and then a little longer, and a little more."},"fault":{"kind":"reset","after_bytes":900}},
   {"match":{"model":"gpt-4o-mini"},"response":{"content":"Here."}}
 ]})";
 

@@ -1,6 +1,7 @@
 #include "agent_config.hpp"
 
 #include "batch.hpp"
+#include "model_chain.hpp"
 
 #include <reagent/base/error.hpp>
 #include <reagent/base/nearest.hpp>
@@ -14,8 +15,8 @@ namespace {
 using reagent::config_error;
 using reagent::json;
 
-constexpr std::array<std::string_view, 13> known_keys{"provider", "model", "baseUrl",   "systemPrompt", "tools",      "gate",           "ungoverned",
-                                                      "budget",   "rates", "maxTokens", "timeoutMs",    "deadlineMs", "toolConcurrency"};
+constexpr std::array<std::string_view, 15> known_keys{"provider", "model",     "baseUrl",   "systemPrompt", "tools",           "gate",  "ungoverned", "budget",
+                                                      "rates",    "maxTokens", "timeoutMs", "deadlineMs",   "toolConcurrency", "retry", "fallback"};
 constexpr std::array<std::string_view, 2> budget_keys{"maxCostUsd", "maxTokens"};
 
 /// One object of the file, with a name for messages.
@@ -77,21 +78,21 @@ private:
     std::string where_;
 };
 
-std::vector<std::string> tool_names(const section& file)
+/// A list of texts under `key`, none of them empty.
+std::vector<std::string> texts(const section& file, const std::string& key, std::string_view of_what, std::string_view each)
 {
-    std::vector<std::string> names;
-    const json* list = file.find("tools");
-    if (!list) return names;
-    if (!list->is_array()) file.refuse("tools", "a list of tool names", *list);
+    std::vector<std::string> out;
+    const json* list = file.find(key);
+    if (!list) return out;
+    if (!list->is_array()) file.refuse(key, of_what, *list);
     for (std::size_t i = 0; i < list->size(); ++i) {
         const json& entry = (*list)[i];
-        const std::string key = "tools[" + std::to_string(i) + "]";
-        if (!entry.is_string() || entry.as_string().empty()) file.refuse(key, "the name of a tool", entry);
-        if (std::ranges::find(names, entry.as_string()) != names.end())
-            throw config_error(file.where() + ": " + key + " repeats \"" + entry.as_string() + "\"");
-        names.push_back(entry.as_string());
+        const std::string place = key + "[" + std::to_string(i) + "]";
+        if (!entry.is_string() || entry.as_string().empty()) file.refuse(place, each, entry);
+        if (std::ranges::find(out, entry.as_string()) != out.end()) throw config_error(file.where() + ": " + place + " repeats \"" + entry.as_string() + "\"");
+        out.push_back(entry.as_string());
     }
-    return names;
+    return out;
 }
 
 reagent::budget_caps read_budget(const section& file)
@@ -144,7 +145,7 @@ agent_config agent_config::from_json(const json& j, const std::string& where)
     file.text("model", c.model);
     file.text("baseUrl", c.base_url);
     file.text("systemPrompt", c.system_prompt, true);
-    c.tools = tool_names(file);
+    c.tools = texts(file, "tools", "a list of tool names", "the name of a tool");
     if (const json* gate = file.find("gate")) {
         try {
             c.gate = reagent::gate_policy::from_json(*gate);
@@ -172,14 +173,16 @@ agent_config agent_config::from_json(const json& j, const std::string& where)
     c.timeout = file.span("timeoutMs");
     c.deadline = file.span("deadlineMs");
     if (const auto n = file.whole("toolConcurrency", 1, 1024)) c.tool_concurrency = static_cast<unsigned>(*n);
+    if (const auto n = file.whole("retry", 0, most_retries)) c.retry = static_cast<unsigned>(*n);
+    c.fallback = texts(file, "fallback", "a list of providers", "a provider such as openai:gpt-4o-mini");
     return c;
 }
 
 void agent_config::check(const std::string& where) const
 {
     const std::string prefix = where.empty() ? "" : where + ": ";
-    if (provider != "openai")
-        throw config_error(prefix + "provider \"" + provider + "\" is not known; the one there is, is \"openai\" (any OpenAI-compatible server, see baseUrl)");
+    check_provider(provider, prefix + "provider");
+    for (const std::string& text : fallback) static_cast<void>(model_spec::parse(text, prefix + "fallback"));
     if (gate && ungoverned) throw config_error(prefix + "config has a `gate` block and says that the run is ungoverned; take one of the two away");
     if (!tools.empty() && !gate && !ungoverned)
         throw config_error(prefix + "config has no `gate` block although it names tools; add \"gate\": {…} or say \"ungoverned\": true");

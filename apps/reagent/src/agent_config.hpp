@@ -17,6 +17,7 @@ namespace reagent_app {
 /// Largest values taken, of keys and flags alike: a year, and what a double holds exactly.
 inline constexpr std::uint64_t longest_ms = 1'000ULL * 3600 * 24 * 365;
 inline constexpr std::uint64_t most_tokens = std::uint64_t{1} << 53U;
+inline constexpr unsigned most_retries = 100;
 
 /// What `reagent run` needs to know, from a file and from flags (docs/configuration.md). Flags win key by key.
 class agent_config {
@@ -45,6 +46,8 @@ public:
     std::optional<std::chrono::milliseconds> timeout;   ///< zero is off
     std::optional<std::chrono::milliseconds> deadline;  ///< of the whole run; zero is off
     std::optional<unsigned> tool_concurrency;
+    unsigned retry = 0;                 ///< how often a failed model call is sent again
+    std::vector<std::string> fallback;  ///< `PROVIDER` or `PROVIDER:MODEL`, asked in order when the first fails
 };
 
 }  // namespace reagent_app

@@ -1,6 +1,7 @@
 #include "agent_config.hpp"
 #include "batch.hpp"
 #include "commands.hpp"
+#include "model_chain.hpp"
 #include "run_printer.hpp"
 #include "terminal.hpp"
 
@@ -9,7 +10,6 @@
 #include <reagent/base/secret.hpp>
 #include <reagent/builtins/builtin_registry.hpp>
 #include <reagent/net/http_client.hpp>
-#include <reagent/providers/openai.hpp>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
@@ -36,12 +36,13 @@ public:
     std::string question, config_file, key_file, ca_file, audit_file;
     std::string provider, model, base_url, system, max_cost;
     std::vector<std::string> tools;
-    std::vector<std::string> rates;
+    std::vector<std::string> rates, fallback;
     std::uint64_t max_tokens = 0, max_total_tokens = 0, timeout_ms = 0, deadline_ms = 0, tool_concurrency = 0;
+    unsigned retry = 0;
     bool ungoverned = false, no_stream = false, as_json = false, quiet = false, verbose = false;
     // Whether a flag was given: zero means something for most of them.
     CLI::Option *system_given = nullptr, *max_cost_given = nullptr, *max_total_given = nullptr, *timeout_given = nullptr, *deadline_given = nullptr,
-                *tools_given = nullptr;
+                *tools_given = nullptr, *retry_given = nullptr;
 };
 
 /// A price as nano-dollars a token, from dollars per 1,000 tokens (`0.00015` or `0.00015/k`) or per million (`0.15/M`, as `reagent models` prints them).
@@ -80,6 +81,8 @@ agent_config configure(const run_arguments& a)
     if (a.timeout_given->count()) c.timeout = std::chrono::milliseconds(a.timeout_ms);
     if (a.deadline_given->count()) c.deadline = std::chrono::milliseconds(a.deadline_ms);
     if (a.tool_concurrency) c.tool_concurrency = static_cast<unsigned>(a.tool_concurrency);
+    if (a.retry_given->count()) c.retry = a.retry;
+    if (!a.fallback.empty()) c.fallback = a.fallback;
     if (a.tools_given->count()) {
         c.tools = a.tools;
         if (!c.gate && !c.ungoverned) {
@@ -135,9 +138,7 @@ public:
         reagent::http_client_options http_options;
         http_options.tls.ca_file = a.ca_file;
         http_options.proxies = reagent::proxy_rules::from_environment();
-        reagent::openai_options wire(config.model);
-        wire.key(find_key(a, config)).base_url(reagent::url::parse_or_throw(config.base_url, "baseUrl")).log(log);
-        const reagent::http_client http(io.get_executor(), std::move(http_options));
+        provider_means means{reagent::http_client(io.get_executor(), std::move(http_options)), find_key(a, config), log};
 
         reagent::agent_options options;
         options.system(config.system_prompt).log(log);
@@ -150,10 +151,13 @@ public:
         if (config.tool_concurrency) options.tool_concurrency(*config.tool_concurrency);
         reagent::generate_options call;
         call.stream = !a.no_stream;
+        // What a pipe has read cannot be taken back.
+        call.accept_resets = a.as_json || ::isatty(STDOUT_FILENO) != 0;
         if (config.max_tokens) call.max_tokens = *config.max_tokens;
         if (config.timeout) call.idle = reagent::time_limit(*config.timeout);
         options.generate(call);
-        agent = reagent::agent(io.get_executor(), reagent::openai_chat(http, std::move(wire)), std::move(options));
+        agent =
+            reagent::agent(io.get_executor(), make_model(config, means, a.quiet ? reagent::log_sink() : out.log(reagent::log_level::info)), std::move(options));
         if (!a.quiet) warn_of_unknown(config.denied_tools, registry, out);
         if (config.ungoverned && !config.tools.empty() && !a.quiet) out.note("reagent run: warning: UNGOVERNED, no gate judges the tools of this run");
     }
@@ -224,6 +228,7 @@ void add_run_command(CLI::App& root, int& status)
                 "Exit status: 0 completed, 1 any other outcome, 2 nothing was started.\n"
                 "Examples:\n  reagent run \"What is 17 * 23?\" --model gpt-4o-mini --tools calculate --max-cost-usd 0.01\n"
                 "  reagent run -c agent.json \"Summarise the log\" --json\n"
+                "  reagent run \"Hello\" --retry 3 --fallback openai:gpt-4.1-mini\n"
                 "  reagent run \"Hello\" --base-url http://127.0.0.1:11434/v1 --model llama3.2");
     auto a = std::make_shared<run_arguments>();
     sub->add_option("QUESTION", a->question, "What to ask; - or nothing reads standard input");
@@ -248,6 +253,12 @@ void add_run_command(CLI::App& root, int& status)
     a->deadline_given =
         sub->add_option("--deadline-ms", a->deadline_ms, "Longest time of the whole run; 0 is no limit")->check(CLI::Range(std::uint64_t{0}, longest_ms));
     sub->add_option("--tool-concurrency", a->tool_concurrency, "Tool calls at once")->check(CLI::Range(1, 1024));
+    a->retry_given =
+        sub->add_option("--retry", a->retry, "Send a failed model call again up to so many times, after a wait (0)")->check(CLI::Range(0U, most_retries));
+    sub->add_option("--fallback", a->fallback, "PROVIDER[:MODEL] to ask when the model fails, separated by commas and in order")
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->check(refuse_empty);
     sub->add_option("--audit", a->audit_file,
                     "Append decisions to this file, which is made with its directories where they are missing; wins over gate.audit.path")
         ->check(refuse_empty);
