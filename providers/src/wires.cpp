@@ -2,6 +2,7 @@
 #include <reagent/providers/gemini.hpp>
 #include <reagent/providers/ollama.hpp>
 #include <reagent/providers/openai.hpp>
+#include <reagent/providers/openai_responses.hpp>
 #include <reagent/providers/wires.hpp>
 
 #include <array>
@@ -19,6 +20,7 @@ configured_wire configure(const json& j)
 
 constexpr std::array wires = {
     wire_entry{"openai", &configure<openai_options, openai_codec>, "baseUrl", {"OPENAI_API_KEY"}, "api.openai.com"},
+    wire_entry{"openai-responses", &configure<openai_responses_options, openai_responses_codec>, "baseUrl", {"OPENAI_API_KEY"}, "api.openai.com"},
     wire_entry{"anthropic", &configure<anthropic_options, anthropic_codec>, "baseUrl", {"ANTHROPIC_API_KEY"}, "api.anthropic.com", true},
     wire_entry{"gemini", &configure<gemini_options, gemini_codec>, "baseUrl", {"GEMINI_API_KEY", "GOOGLE_API_KEY"}, "generativelanguage.googleapis.com"},
     wire_entry{"ollama", &configure<ollama_options, ollama_codec>, "url", {"OLLAMA_API_KEY"}},
@@ -43,6 +45,14 @@ std::string wire_names()
     std::string out;
     for (const wire_entry& w : wires) out.append(out.empty() ? "" : ", ").append(w.name);
     return out;
+}
+
+secret key_from_environment(const wire_entry& wire)
+{
+    secret key;
+    for (const std::string_view name : wire.key_variables)
+        if (key.empty() && !name.empty()) key = secret::from_env(std::string(name).c_str());
+    return key;
 }
 
 }  // namespace reagent::inline v0

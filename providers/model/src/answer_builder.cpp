@@ -61,6 +61,16 @@ bool answer_builder::add_unreadable_call()
     return calls().add_unreadable();
 }
 
+bool answer_builder::holds_call(std::size_t position, const model_detail::tool_fragment& f) const noexcept
+{
+    return calls_ && calls_->holds(position, f);
+}
+
+void answer_builder::drop_calls() noexcept
+{
+    calls_.reset();
+}
+
 void answer_builder::cut_call(std::int64_t index)
 {
     calls().cut(index);

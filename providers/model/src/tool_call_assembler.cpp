@@ -132,6 +132,13 @@ bool tool_call_assembler::extend(slot& s, const tool_fragment& f, event_batch* o
     return true;
 }
 
+bool tool_call_assembler::holds(std::size_t position, const tool_fragment& f) const noexcept
+{
+    if (position >= slots_.size()) return false;
+    const slot& s = slots_[position];
+    return s.wire_id == f.id && s.name == f.name && s.arguments == f.arguments;
+}
+
 std::string tool_call_assembler::limit_text() const
 {
     if (slots_.size() >= max_calls_of_round) return "an answer with more than " + std::to_string(max_calls_of_round) + " tool calls passes the limit";

@@ -54,6 +54,8 @@ public:
     /// At the logical end: reads the arguments and fills `tool_calls`, or `malformed` and `attempted`.
     void finish(const tool_list& tools, bool expose_arguments, generate_result& result, event_batch* out);
 
+    /// Whether the call at `position` has the id, name and arguments of `f`.
+    bool holds(std::size_t position, const tool_fragment& f) const noexcept;
     /// What `add` refused, in words.
     std::string limit_text() const;
     unsigned started() const noexcept { return static_cast<unsigned>(slots_.size()); }

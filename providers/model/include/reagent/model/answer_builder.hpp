@@ -62,6 +62,10 @@ public:
     bool add_call(const model_detail::tool_fragment& f, bool whole, event_batch* out);
     /// A call that cannot be read at all. False: as `add_call`.
     bool add_unreadable_call();
+    /// Whether the call at `position`, in order of appearance, is what `f` says as a whole.
+    bool holds_call(std::size_t position, const model_detail::tool_fragment& f) const noexcept;
+    /// Forgets the calls, for an answer that says at its end what they were. Events that are out stay out.
+    void drop_calls() noexcept;
     /// The call of this fragment index was not closed when the answer ended, which makes it malformed.
     void cut_call(std::int64_t index);
     /// A round that the service itself calls malformed.
