@@ -4,6 +4,7 @@
 #include <reagent/model/gemini_codec.hpp>
 #include <reagent/model/ollama_codec.hpp>
 #include <reagent/model/openai_codec.hpp>
+#include <reagent/model/openai_responses_codec.hpp>
 #include <reagent/model/wire_decoder.hpp>
 
 #include <gtest/gtest.h>
@@ -36,6 +37,10 @@ const wire_row wires[] = {
     {"/v1/chat/completions", codec_of<openai_codec, openai_codec_options>,
      R"({"model":"m","messages":[{"role":"user","content":"ask"},{"role":"assistant","content":null,"tool_calls":[]},{"role":"tool","tool_call_id":"c1","content":"r"}],
          "tools":[{"type":"function","function":{"name":"look"}}],"max_tokens":50})",
+     50},
+    {"/v1/responses", codec_of<openai_responses_codec, openai_responses_codec_options>,
+     R"({"model":"m","input":[{"role":"user","content":"ask"},{"role":"assistant","content":"so"},{"type":"function_call","call_id":"c1","name":"look"},
+         {"type":"function_call_output","call_id":"c1","output":"r"}],"tools":[{"type":"function","name":"look"}],"max_output_tokens":50})",
      50},
     {"/v1/messages", codec_of<anthropic_codec, anthropic_codec_options>,
      R"({"model":"m","messages":[{"role":"user","content":"ask"},{"role":"assistant","content":[]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1"}]}],
