@@ -47,4 +47,12 @@ std::string wire_names()
     return out;
 }
 
+secret key_from_environment(const wire_entry& wire)
+{
+    secret key;
+    for (const std::string_view name : wire.key_variables)
+        if (key.empty() && !name.empty()) key = secret::from_env(std::string(name).c_str());
+    return key;
+}
+
 }  // namespace reagent::inline v0

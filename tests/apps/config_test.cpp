@@ -27,7 +27,7 @@ TEST(Config, EveryMistakeIsOneLineThatNamesFileAndKey)
         {R"({"baseurl":"x"})", "did you mean \"baseUrl\"?"},
         {R"({"zzz":1})", "unknown key \"zzz\""},
         {R"({"apiKey":"k"})", "unknown key \"apiKey\""},
-        {R"({"provider":"gemini"})", "provider \"gemini\" is not known"},
+        {R"({"provider":"palm"})", "provider \"palm\" is not known"},
         {R"({"provider":7})", "provider must be a string that is not empty, got 7"},
         {R"({"model":""})", "model must be a string that is not empty"},
         {R"({"systemPrompt":["x"]})", "systemPrompt must be a string"},

@@ -57,6 +57,10 @@ TEST(Usage, WhatARunNeedsBeforeItStarts)
     expect_refused(reagent_run({"run", "hello", "--base-url", "not a url"}), 2, "baseUrl", "bad base URL");
     expect_refused(reagent_run({"run", "hello", "--base-url", "ftp://example.org/"}), 2, "baseUrl", "no http URL");
     expect_refused(reagent_run({"run", "hello", "--provider", "opnai"}), 2, "provider \"opnai\" is not known", "unknown provider");
+    expect_refused(reagent_run({"run", "hello", "--provider", "anthropic", "--base-url", "http://127.0.0.1:9/v1"}), 2, "ANTHROPIC_API_KEY is not set",
+                   "a wire that never does without a key");
+    expect_refused(reagent_run({"run", "hello", "--base-url", "http://127.0.0.1:9/v1", "--fallback", "anthropic"}), 2, "ANTHROPIC_API_KEY is not set",
+                   "a fallback without its key");
     expect_refused(reagent_run({"run", "hello", "--tools", "calculat", "--base-url", "http://127.0.0.1:9/v1"}), 2, "did you mean \"calculate\"?",
                    "unknown tool");
     expect_refused(reagent_run({"run", "hello", "--key-file", "/no/such/key"}), 2, "/no/such/key", "no key file");

@@ -1,5 +1,8 @@
 // What the suites share.
 import {spawn} from 'node:child_process';
+import {mkdtempSync, rmSync, writeFileSync} from 'node:fs';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
 
 /** The path in the environment variable that CMake has set for the suite. */
 export function program(variable) {
@@ -20,4 +23,34 @@ export function run(path, args, input = '') {
         child.stdin.on('error', () => {});  // one that reads no input
         child.stdin.end(input);
     });
+}
+
+/** Runs `reagent mock` with fixtures while `use(origin)` runs. */
+export async function withMock(reagent, fixtures, use) {
+    const directory = mkdtempSync(join(tmpdir(), 'reagent-mock-'));
+    const file = join(directory, 'fixtures.json');
+    writeFileSync(file, JSON.stringify({fixtures}));
+    const child = spawn(reagent, ['mock', '--port', '0', '--fixtures', file], {stdio: ['ignore', 'pipe', 'inherit']});
+    try {
+        const origin = await new Promise((resolve, reject) => {
+            let out = '';
+            child.stdout.on('data', (bytes) => {
+                out += bytes;
+                const found = /listening on (http:\/\/[^\s/]+)/.exec(out);
+                if (found) resolve(found[1]);
+            });
+            child.on('error', reject);
+            child.on('exit', () => reject(new Error('the mock ended before it was ready')));
+        });
+        return await use(origin);
+    } finally {
+        child.kill('SIGTERM');
+        rmSync(directory, {recursive: true});
+    }
+}
+
+/** What the mock has been sent, by path. */
+export async function journal(origin) {
+    const lines = await (await fetch(`${origin}/__journal`)).text();
+    return lines.split('\n').filter(Boolean).map((line) => JSON.parse(line));
 }

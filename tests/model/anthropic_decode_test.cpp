@@ -1,5 +1,4 @@
-#include <reagent/model/anthropic_codec.hpp>
-#include <reagent/model/wire_decoder.hpp>
+#include "anthropic_events.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,110 +8,7 @@ namespace {
 namespace anthropic_decode_test {
 
 using namespace reagent;
-
-anthropic_codec_options options()
-{
-    anthropic_codec_options o;
-    o.model = "m";
-    o.key = secret("k");
-    o.random = [n = std::uint64_t{0}]() mutable { return ++n; };
-    return o;
-}
-
-tool_list writing_tool()
-{
-    json required = json::array();
-    required.push_back("content");
-    auto tools = std::make_shared<std::vector<tool_schema>>();
-    tools->emplace_back("write", "", json::object().set("required", std::move(required)));
-    return tools;
-}
-
-class decoding {
-public:
-    explicit decoding(anthropic_codec_options o = options(), tool_list tools = {}) : codec(std::move(o)), decoder(codec.decoder(std::move(tools), "req_1")) {}
-    decode_state event(std::string_view data, std::string_view type = {}) { return decoder->on_event(data, type, &events); }
-    /// All of them; the state after the last one.
-    decode_state feed(const std::vector<std::string>& all)
-    {
-        decode_state s = decode_state::more;
-        for (const std::string& e : all) s = event(e);
-        return s;
-    }
-    decode_state body(std::string_view text) { return decoder->on_body(text, 200, &events); }
-    json failure() { return provider_error_to_json(std::make_exception_ptr(decoder->take_failure())); }
-    generate_result result() { return decoder->take_result(); }
-    std::vector<event_kind> kinds() const
-    {
-        std::vector<event_kind> out;
-        for (const reagent::event& e : events) out.push_back(e.kind);
-        return out;
-    }
-    std::string text_of(event_kind kind) const
-    {
-        std::string out;
-        for (const reagent::event& e : events)
-            if (e.kind == kind) out += e.payload;
-        return out;
-    }
-    anthropic_codec codec;
-    std::unique_ptr<wire_decoder> decoder;
-    event_batch events;
-};
-
-std::string in_quotes(std::string_view text)
-{
-    std::string out;
-    append_json_string(out, text);
-    return out;
-}
-
-std::string start(int index, const std::string& block)
-{
-    return R"({"type":"content_block_start","index":)" + std::to_string(index) + R"(,"content_block":)" + block + "}";
-}
-
-std::string delta(int index, const std::string& members)
-{
-    return R"({"type":"content_block_delta","index":)" + std::to_string(index) + R"(,"delta":)" + members + "}";
-}
-
-std::string text_delta(int index, std::string_view text)
-{
-    return delta(index, R"({"type":"text_delta","text":)" + in_quotes(text) + "}");
-}
-
-std::string thinking_delta(int index, std::string_view text)
-{
-    return delta(index, R"({"type":"thinking_delta","thinking":)" + in_quotes(text) + "}");
-}
-
-std::string json_delta(int index, std::string_view text)
-{
-    return delta(index, R"({"type":"input_json_delta","partial_json":)" + in_quotes(text) + "}");
-}
-
-std::string stop(int index)
-{
-    return R"({"type":"content_block_stop","index":)" + std::to_string(index) + "}";
-}
-
-std::string ended(std::string_view reason, const std::string& usage = R"({"output_tokens":4})")
-{
-    return R"({"type":"message_delta","delta":{"stop_reason":)" + in_quotes(reason) + R"(,"stop_sequence":null},"usage":)" + usage + "}";
-}
-
-const std::string began =
-    R"({"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"m-1","content":[],"stop_reason":null,"usage":{"input_tokens":3,"output_tokens":1}}})";
-const std::string text_block = R"({"type":"text","text":""})";
-const std::string call_block = R"({"type":"tool_use","id":"t1","name":"find","input":{}})";
-const std::string over = R"({"type":"message_stop"})";
-
-std::string whole(const std::string& content, std::string_view reason = "end_turn")
-{
-    return R"({"type":"message","role":"assistant","model":"m-1","content":[)" + content + R"(],"stop_reason":)" + in_quotes(reason) +
-        R"(,"usage":{"input_tokens":3,"output_tokens":4}})";
-}
+using namespace reagent::anthropic_events_detail;
 
 /// A block as one piece and as a stream.
 class said {
@@ -463,117 +359,6 @@ TEST(AnthropicDecode, Case_A2_IllFormedBytesOfAWholeEventAreReplacedNotDropped)
     EXPECT_EQ(d.text_of(event_kind::text), d.decoder->text());
 }
 
-TEST(AnthropicDecode, BlocksAreKeptToTheLetter)
-{
-    class row {
-    public:
-        std::vector<std::string> events;
-        const char* blocks;
-    };
-    for (const row& r : {
-             row{{start(0, R"({"type":"thinking","thinking":"x","signature":"A"})"), thinking_delta(0, "y\n"),
-                  delta(0, R"({"type":"signature_delta","signature":"+/="})")},
-                 R"([{"type":"thinking","thinking":"xy\n","signature":"A+/="}])"},
-             row{{start(0, R"({"type":"thinking"})"), delta(0, R"({"type":"signature_delta","signature":"S"})")}, R"([{"type":"thinking","signature":"S"}])"},
-             row{{start(0, R"({"signature":"","type":"thinking","thinking":"","x":1.0})"), thinking_delta(0, "t")},
-                 R"([{"signature":"","type":"thinking","thinking":"t","x":1.0}])"},
-             row{{start(0, R"({"type":"server_tool_use","id":"s","name":"web_search","input":{}})"), json_delta(0, "{\"query\""), json_delta(0, ":2.50}")},
-                 R"([{"type":"server_tool_use","id":"s","name":"web_search","input":{"query":2.50}}])"},
-             row{{start(0, R"({"type":"server_tool_use","input":{"a":1}})"), json_delta(0, "{\"cut")}, R"([{"type":"server_tool_use","input":{"a":1}}])"},
-             row{{start(0, R"({"type":"odd"})"), delta(0, R"({"type":"text_delta","text":"a"})"), delta(0, R"({"type":"text_delta","text":"b"})")},
-                 R"([{"type":"odd","text":"ab"}])"},
-             row{{start(0, R"({"type":"odd"})"), delta(0, R"({"type":"odd_delta","n":1.0})"), delta(0, R"({"type":"odd_delta","n":2})")},
-                 R"([{"type":"odd","deltas":[{"type":"odd_delta","n":1.0},{"type":"odd_delta","n":2}]}])"},
-             row{{start(0, R"({"type":"odd","citations":[1]})"), delta(0, R"({"type":"citations_delta","citation":{"n":1.0}})")},
-                 R"([{"type":"odd","citations":[1,{"n":1.0}]}])"},
-             row{{start(0, R"({"type":"odd"})"), delta(0, R"({"type":"citations_delta"})")}, R"([{"type":"odd","deltas":[{"type":"citations_delta"}]}])"},
-             row{{start(0, R"({"type":"odd"})"), delta(0, "7"), delta(1, R"({"type":"signature_delta","signature":"S"})"), thinking_delta(2, "lost")},
-                 R"([{"type":"odd"}])"},
-         }) {
-        decoding d;
-        d.event(began);
-        d.feed(r.events);
-        ASSERT_EQ(d.feed({stop(0), ended("end_turn"), over}), decode_state::done);
-        const generate_result got = d.result();
-        EXPECT_EQ(got.blocks.value().blocks.dump(), r.blocks);
-        EXPECT_EQ(got.blocks->provider, "anthropic");
-        EXPECT_EQ(got.blocks->model, "m") << "the configured model decides about the replay";
-        EXPECT_EQ(got.model, "m-1");
-        EXPECT_EQ(got.text, "");
-    }
-}
-
-TEST(AnthropicDecode, TheOrderIsRecordedWhereItIsNotTheUsualOne)
-{
-    const std::string thought = R"({"type":"thinking","thinking":"t","signature":"S"})", search = R"({"type":"server_tool_use","id":"s","input":{}})";
-    const std::string hi = R"({"type":"text","text":"hé"})", blank = R"({"type":"text","text":"\n\n"})",
-                      call = R"({"type":"tool_use","id":"c","name":"f","input":{}})";
-    const auto layout = [](const std::string& content) {
-        decoding d;
-        EXPECT_EQ(d.body(whole(content)), decode_state::done);
-        return d.result().blocks.value().layout["order"].dump();
-    };
-    EXPECT_EQ(layout(thought), "null");
-    EXPECT_EQ(layout(thought + "," + hi + "," + hi + "," + call + "," + call), "null");
-    EXPECT_EQ(layout(blank + "," + thought + "," + call), "null") << "blank text is not written";
-    EXPECT_EQ(layout(thought + "," + hi + "," + search + "," + hi + "," + hi), R"([{"block":0},{"text":3},{"block":1},{"text":6}])");
-    EXPECT_EQ(layout(call + "," + thought + "," + call), R"([{"call":"c"},{"block":0},{"call":"c__2"}])") << "ids as they are in the result";
-    EXPECT_EQ(layout(hi + "," + call + "," + hi + "," + thought), R"([{"text":3},{"call":"c"},{"text":3},{"block":0}])");
-}
-
-TEST(AnthropicDecode, DeltasOfABlockThatNeverBeganAreNotLost)
-{
-    decoding text, arguments;
-    ASSERT_EQ(text.feed({text_delta(3, "a"), text_delta(3, "b"), ended("end_turn"), over}), decode_state::done);
-    EXPECT_EQ(text.kinds().front(), event_kind::start);
-    EXPECT_EQ(text.result().text, "ab");
-    ASSERT_EQ(arguments.feed({began, json_delta(0, "{}"), stop(0), ended("tool_use"), over}), decode_state::done);
-    const generate_result r = arguments.result();
-    EXPECT_TRUE(r.tool_calls.empty());
-    EXPECT_EQ(r.malformed.value().error, "a tool call without a name");
-}
-
-TEST(AnthropicDecode, ASampleServesItsOwnBlockOnly)
-{
-    // The same bytes mean thinking, then text, then nothing: what they belong to changes between them.
-    const std::string same = delta(0, R"({"type":"thinking_delta","thinking":"aa"})"), text = text_delta(0, "bb");
-    decoding d;
-    ASSERT_EQ(d.feed({began,
-                      start(0, R"({"type":"thinking","thinking":"","signature":""})"),
-                      same,
-                      same,
-                      same,
-                      stop(0),
-                      start(0, text_block),
-                      same,
-                      text,
-                      text,
-                      text,
-                      same,
-                      stop(0),
-                      start(0, R"({"type":"thinking","thinking":"","signature":""})"),
-                      same,
-                      same,
-                      text,
-                      stop(0),
-                      ended("end_turn"),
-                      over}),
-              decode_state::done);
-    const generate_result r = d.result();
-    EXPECT_EQ(r.text, "bbbbbb");
-    EXPECT_EQ(r.blocks.value().blocks.dump(),
-              R"([{"type":"thinking","thinking":"aaaaaa","signature":""},{"type":"thinking","thinking":"aaaa","signature":"","text":"bb"}])");
-    EXPECT_EQ(d.text_of(event_kind::thinking), "aaaaaaaaaa");
-    // Interleaved blocks: what is repeated belongs to the index it names.
-    decoding two;
-    two.feed({began, start(0, text_block), text_delta(0, "aa"), start(1, R"({"type":"odd"})"), text_delta(0, "aa"), text_delta(1, "aa"), text_delta(0, "bb"),
-              text_delta(0, "bb")});
-    ASSERT_EQ(two.feed({ended("end_turn"), over}), decode_state::done);
-    const generate_result both = two.result();
-    EXPECT_EQ(both.text, "aaaabbbb");
-    EXPECT_EQ(both.blocks.value().blocks.dump(), R"([{"type":"odd","text":"aa"}])");
-}
-
 TEST(AnthropicDecode, EventsOfAStreamInOrder)
 {
     decoding d;
@@ -607,19 +392,6 @@ TEST(AnthropicDecode, WhatIsNoEventOfOursIsPassedOver)
     decoding bad;
     ASSERT_EQ(bad.event("{\"type\":"), decode_state::failed);
     EXPECT_EQ(bad.failure()["bound"].as_string(), "invalid-event");
-}
-
-TEST(AnthropicDecode, ThinkingIsSeenInItsBlocks)
-{
-    const auto seen = [](const std::string& content) {
-        decoding d;
-        EXPECT_EQ(d.body(whole(content)), decode_state::done);
-        return d.decoder->thinking_seen();
-    };
-    EXPECT_EQ(seen(R"({"type":"text","text":"x"})"), thinking_signal::none);
-    EXPECT_EQ(seen(R"({"type":"odd","thinking":"x"})"), thinking_signal::none);
-    EXPECT_EQ(seen(R"({"type":"thinking","thinking":"","signature":"S"})"), thinking_signal::seen);
-    EXPECT_EQ(seen(R"({"type":"redacted_thinking","data":"S"})"), thinking_signal::seen);
 }
 
 TEST(AnthropicDecode, LimitsAreNamedAndCountWhatIsKept)

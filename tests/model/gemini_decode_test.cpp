@@ -211,7 +211,7 @@ TEST(GeminiDecode, KeepsWhatAMessageCannotSay)
 
 TEST(GeminiDecode, Case_B5_ArgumentsKeepTheirNumbers)
 {
-    for (const std::string number : {"9007199254740993", "9223372036854775807", "18446744073709551615", "-0.0", "12345678901234567890123"}) {
+    for (const std::string number : {"9007199254740993", "9223372036854775807", "18446744073709551615", "-0.0", "1.10", "12345678901234567890123"}) {
         const std::string part = R"({"functionCall":{"name":"f","args":{"id":)" + number + "}}}";
         decoding whole, stream;
         ASSERT_EQ(whole.body(chunk(part, R"(,"finishReason":"STOP")")), decode_state::done);
@@ -270,7 +270,7 @@ TEST(GeminiDecode, OnlyTheFirstCandidateCounts)
     decoding d;
     ASSERT_EQ(
         d.body(
-            R"({"candidates":[{"index":1,"content":{"parts":[{"text":"z"}]},"finishReason":"SAFETY"},{"index":0,"content":{"parts":[{"text":"a"}]},"finishReason":"STOP"}]})"),
+            R"({"candidates":[{"index":0,"content":{"parts":[{"text":"a"}]},"finishReason":"STOP"},{"index":1,"content":{"parts":[{"text":"z"}]},"finishReason":"SAFETY"}]})"),
         decode_state::done);
     EXPECT_EQ(d.decoder->text(), "a");
     EXPECT_EQ(d.decoder->result().stop_reason, "end_turn");
@@ -278,7 +278,7 @@ TEST(GeminiDecode, OnlyTheFirstCandidateCounts)
 
 TEST(GeminiDecode, ABlockedPromptIsARefusalBothWays)
 {
-    const std::string blocked = R"({"promptFeedback":{"blockReason":"SAFETY"},"usageMetadata":{"promptTokenCount":4}})";
+    const std::string blocked = R"({"promptFeedback":{"blockReason":"OTHER"},"usageMetadata":{"promptTokenCount":4}})";
     decoding whole, stream;
     ASSERT_EQ(whole.body(blocked), decode_state::done);
     ASSERT_EQ(stream.event(blocked), decode_state::more);

@@ -130,7 +130,7 @@ TEST(OllamaDecode, ReadsOneShotAnswers)
 
 TEST(OllamaDecode, Case_B5_ArgumentsKeepTheirNumbers)
 {
-    for (const std::string number : {"9007199254740993", "9223372036854775807", "18446744073709551615", "-0.0", "12345678901234567890123"}) {
+    for (const std::string number : {"9007199254740993", "9223372036854775807", "18446744073709551615", "-0.0", "1.10", "12345678901234567890123"}) {
         const std::string arguments = "{\"id\":" + number + "}", message = R"(,"tool_calls":[)" + call("find", arguments) + "]";
         decoding whole, stream;
         ASSERT_EQ(whole.body(line(message, R"("done":true)")), decode_state::done);

@@ -55,7 +55,8 @@ const std::vector<wire>& both()
         g.key_header = "x-goog-api-key";
         g.key = "k";
         g.whole = gemini_chunk("Héllo 🌍", stop);
-        g.pieces = {"data: " + gemini_chunk("Hé", "") + "\r\n\r\n", "data: " + gemini_chunk("llo 🌍", "") + "\r\n\r\n", "data: " + gemini_chunk("", stop) + "\r\n\r\n"};
+        g.pieces = {"data: " + gemini_chunk("Hé", "") + "\r\n\r\n", "data: " + gemini_chunk("llo 🌍", "") + "\r\n\r\n",
+                    "data: " + gemini_chunk("", stop) + "\r\n\r\n"};
         g.refusal = R"({"error":{"code":400,"message":"`temperature` is deprecated for this model.","status":"INVALID_ARGUMENT"}})";
         g.make = [](const live_world& w, std::vector<std::string>& said) { return gemini(w.http, with<gemini_options>(w, said).temperature(0.2)); };
         o.name = "ollama";
@@ -170,7 +171,8 @@ TEST(GeminiOllamaLive, CancellingClosesTheConnection)
             std::string text;
             asio::cancellation_signal signal;
             std::exception_ptr failure;
-            asio::co_spawn(world.io, read_for_ever(call.get(), &text), asio::bind_cancellation_slot(signal.slot(), [&failure](std::exception_ptr e) { failure = e; }));
+            asio::co_spawn(world.io, read_for_ever(call.get(), &text),
+                           asio::bind_cancellation_slot(signal.slot(), [&failure](std::exception_ptr e) { failure = e; }));
             ASSERT_TRUE(testing::run_until(world.io, [&] { return text == "Hé"; })) << w.name;
             signal.emit(asio::cancellation_type::terminal);
             ASSERT_TRUE(testing::run_until(world.io, [&] { return failure != nullptr; })) << w.name;

@@ -33,8 +33,8 @@ public:
     reagent::budget_caps caps() const;
 
     std::string provider = "openai";
-    std::string model = "gpt-4o-mini";
-    std::string base_url = "https://api.openai.com/v1";
+    std::string model;     ///< empty: the provider's own
+    std::string base_url;  ///< likewise
     std::string system_prompt;
     std::vector<std::string> tools;
     std::optional<reagent::gate_policy> gate;

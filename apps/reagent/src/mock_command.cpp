@@ -134,7 +134,7 @@ int mock_command(const mock_arguments& a)
 CLI::App* add_mock_command(CLI::App& app, int& exit_code)
 {
     const auto a = std::make_shared<mock_arguments>();
-    CLI::App* mock = app.add_subcommand("mock", "Serve the OpenAI chat wire on loopback, with scripted answers and faults");
+    CLI::App* mock = app.add_subcommand("mock", "Serve the wires of all model services on loopback, with scripted answers and faults");
     mock->add_option("--port", a->port, "Port of 127.0.0.1; 0 picks a free one")->capture_default_str();
     mock->add_option("--fixtures", a->fixtures, "Scripted answers: {\"fixtures\":[{\"match\":{…},\"response\":{…}}]}; without it, an echo")
         ->type_name("FILE")

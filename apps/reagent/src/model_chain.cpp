@@ -5,8 +5,9 @@
 #include <reagent/base/error.hpp>
 #include <reagent/base/untrusted_text.hpp>
 #include <reagent/providers/fallback.hpp>
-#include <reagent/providers/openai.hpp>
+#include <reagent/providers/http_provider.hpp>
 #include <reagent/providers/retry.hpp>
+#include <reagent/providers/wires.hpp>
 
 namespace reagent_app {
 
@@ -26,17 +27,27 @@ model_spec model_spec::parse(std::string_view text, std::string_view where)
 
 void check_provider(const std::string& name, std::string_view where)
 {
-    if (name != "openai")
-        throw config_error(std::string(where) + " \"" + one_line(name, 80) +
-                           "\" is not known; the one there is, is \"openai\" (any OpenAI-compatible server, see baseUrl)");
+    if (reagent::find_wire(name) == nullptr)
+        throw config_error(std::string(where) + " \"" + one_line(name, 80) + "\" is not known; known are " + reagent::wire_names() +
+                           " (openai is any OpenAI-compatible server, see baseUrl)");
 }
 
 reagent::provider_ptr make_provider(const model_spec& spec, const agent_config& config, const provider_means& means)
 {
     check_provider(spec.provider, "provider");
-    reagent::openai_options wire(spec.model.empty() ? config.model : spec.model);
-    wire.key(means.key).base_url(reagent::url::parse_or_throw(config.base_url, "baseUrl")).log(means.log);
-    return reagent::openai_chat(means.http, std::move(wire));
+    const reagent::wire_entry& entry = *reagent::find_wire(spec.provider);
+    // Key, model and base URL are those of the configured provider; another one has its own.
+    const bool configured = spec.provider == config.provider;
+    const reagent::secret key = configured ? means.key : reagent::key_from_environment(entry);
+    if (key.empty() && entry.needs_key) throw config_error(std::string(entry.key_variables[0]) + " is not set, which " + spec.provider + " needs");
+    const std::string& model = spec.model.empty() && configured ? config.model : spec.model;
+    reagent::json options = reagent::json::object();
+    if (!key.empty()) options.set("apiKey", key.reveal());
+    if (!model.empty()) options.set("model", model);
+    if (configured && !config.base_url.empty()) options.set(std::string(entry.base_url_key), config.base_url);
+    reagent::configured_wire wire = entry.configure(options);
+    wire.call.log = means.log;
+    return reagent::make_http_provider(means.http, std::move(wire.codec), std::move(wire.call));
 }
 
 reagent::provider_ptr make_model(const agent_config& config, const provider_means& means, const reagent::log_sink& retries)

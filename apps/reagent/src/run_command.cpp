@@ -10,6 +10,7 @@
 #include <reagent/base/secret.hpp>
 #include <reagent/builtins/builtin_registry.hpp>
 #include <reagent/net/http_client.hpp>
+#include <reagent/providers/wires.hpp>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
@@ -92,16 +93,23 @@ agent_config configure(const run_arguments& a)
             c.gate = reagent::gate_policy::from_json(reagent::json::object().set("tools", reagent::json::object().set("allowlist", std::move(names))));
         }
     }
+    if (c.provider == "openai") {
+        if (c.model.empty()) c.model = "gpt-4o-mini";
+        if (c.base_url.empty()) c.base_url = "https://api.openai.com/v1";
+    }
     c.check(a.config_file);
     return c;
 }
 
 reagent::secret find_key(const run_arguments& a, const agent_config& c)
 {
-    reagent::secret key = a.key_file.empty() ? reagent::secret::from_env("OPENAI_API_KEY") : reagent::secret::from_file(a.key_file);
-    const reagent::url base = reagent::url::parse_or_throw(c.base_url, "baseUrl");
-    if (key.empty() && base.host() == "api.openai.com")
-        throw config_error("OPENAI_API_KEY is not set; export it, name a file with --key-file, or point --base-url at another server");
+    const reagent::wire_entry& wire = *reagent::find_wire(c.provider);
+    reagent::secret key = a.key_file.empty() ? reagent::key_from_environment(wire) : reagent::secret::from_file(a.key_file);
+    const std::string variable(wire.key_variables[0]);
+    if (key.empty() && wire.needs_key) throw config_error(variable + " is not set; export it, or name a file with --key-file");
+    const bool own_host = c.base_url.empty() || reagent::url::parse_or_throw(c.base_url, "baseUrl").host() == wire.key_host;
+    if (key.empty() && own_host && !wire.key_host.empty())
+        throw config_error(variable + " is not set; export it, name a file with --key-file, or point --base-url at another server");
     return key;
 }
 
@@ -224,7 +232,8 @@ int run_question(const run_arguments& a)
 void add_run_command(CLI::App& root, int& status)
 {
     CLI::App* sub = root.add_subcommand("run", "Ask one question and let the agent work on it");
-    sub->footer("The key comes from OPENAI_API_KEY or --key-file. The text streams to standard output, tool calls and cost to standard error.\n"
+    sub->footer("The key comes from the provider's variable (OPENAI_API_KEY, ANTHROPIC_API_KEY, …) or --key-file. The text streams to standard output, tool "
+                "calls and cost to standard error.\n"
                 "Exit status: 0 completed, 1 any other outcome, 2 nothing was started.\n"
                 "Examples:\n  reagent run \"What is 17 * 23?\" --model gpt-4o-mini --tools calculate --max-cost-usd 0.01\n"
                 "  reagent run -c agent.json \"Summarise the log\" --json\n"
@@ -233,9 +242,11 @@ void add_run_command(CLI::App& root, int& status)
     auto a = std::make_shared<run_arguments>();
     sub->add_option("QUESTION", a->question, "What to ask; - or nothing reads standard input");
     sub->add_option("-c,--config", a->config_file, "Configuration file (docs/configuration.md); flags win over it")->check(refuse_empty);
-    sub->add_option("--provider", a->provider, "Provider: openai")->check(refuse_empty);
-    sub->add_option("--model", a->model, "Model id (gpt-4o-mini)")->check(refuse_empty);
-    sub->add_option("--base-url", a->base_url, "Base URL of an OpenAI-compatible server (https://api.openai.com/v1)")->check(refuse_empty);
+    sub->add_option("--provider", a->provider, "Provider: " + reagent::wire_names() + " (openai)")->check(refuse_empty);
+    sub->add_option("--model", a->model, "Model id (the provider's own; of openai gpt-4o-mini)")->check(refuse_empty);
+    sub->add_option("--base-url", a->base_url,
+                    "Base URL of the service, for openai any compatible server (the provider's own; of openai https://api.openai.com/v1)")
+        ->check(refuse_empty);
     a->system_given = sub->add_option("--system", a->system, "System prompt");
     a->tools_given = sub->add_option("--tools", a->tools, "Tools to offer, separated by commas; without a gate just these are allowed")
                          ->delimiter(',')

@@ -27,7 +27,7 @@ http_server_options server_options(const mock_options& o, const std::shared_ptr<
     s.limits.handshake = s.limits.head = s.limits.body_idle = s.limits.write_idle = s.limits.keep_alive = std::chrono::nanoseconds(0);
     s.on_connection = [shared] { shared->ledger.connected(); };
     s.refusal = [](unsigned, std::string_view text) {
-        return std::pair<std::string, std::string>("application/json", testing_detail::error_body(text, "invalid_request_error", "bad_request"));
+        return std::pair<std::string, std::string>("application/json", testing_detail::chat_wire.error(400, text, {}, "bad_request"));
     };
     return s;
 }

@@ -20,7 +20,7 @@ std::uint64_t mixed(std::uint64_t x)
 
 bool is_credential(std::string_view name)
 {
-    return name == "authorization" || name == "x-api-key" || name == "api-key" || name == "cookie";
+    return name == "authorization" || name == "x-api-key" || name == "x-goog-api-key" || name == "api-key" || name == "cookie";
 }
 
 std::string fault_name(const mock_fault& f)
@@ -121,7 +121,9 @@ void mock_session::handle(server_request&& request)
             const bool secret = is_credential(name);
             entry_->headers.emplace_back(std::move(name), secret ? "***" : request.fields[i].second);
         }
-        if (path == "/v1/chat/completions" && request.method == "POST") return chat(request);
+        const std::optional<mock_route> route = route_of(path);
+        if (route && request.method == "POST") return chat(request, *route);
+        const mock_wire& wire = route ? *route->wire : chat_wire;
         if (path == "/v1/models" && get) {
             json data = json::array();
             std::vector<std::string> names = {"mock"};
@@ -132,10 +134,10 @@ void mock_session::handle(server_request&& request)
                 data.push_back(json::object().set("id", name).set("object", "model").set("created", 1'750'000'000).set("owned_by", "mock"));
             }
             p = plan_body(200, "application/json", json::object().set("object", "list").set("data", std::move(data)).dump(), request.keep_alive);
-        } else if (path == "/v1/chat/completions" || path == "/v1/models") {
-            p = plan_error(405, request.method + " is not for " + path, "invalid_request_error", "method_not_allowed", request.keep_alive);
+        } else if (route || path == "/v1/models") {
+            p = plan_error(405, wire.error(405, request.method + " is not for " + path, {}, "method_not_allowed"), request.keep_alive);
         } else {
-            p = plan_error(404, "this server has no " + path, "invalid_request_error", "unknown_url", request.keep_alive);
+            p = plan_error(404, wire.error(404, "this server has no " + path, {}, "unknown_url"), request.keep_alive);
         }
         entry_->body = std::move(request.body);
         entry_->status = p.status;
@@ -145,11 +147,11 @@ void mock_session::handle(server_request&& request)
     begin(std::move(p), {}, {});
 }
 
-void mock_session::chat(server_request& request)
+void mock_session::chat(server_request& request, const mock_route& route)
 {
     const testing::mock_options& o = shared_->options;
     chat_facts facts;
-    const std::string complaint = read_chat(request.body, facts);
+    const std::string complaint = read_request(route, request.body, facts);
     const std::shared_ptr<mock_entry>& entry = entry_;
     entry->worst_input = request.body.size();
     entry->worst_output = facts.max_tokens != 0 ? facts.max_tokens : o.default_max_tokens_;
@@ -159,12 +161,13 @@ void mock_session::chat(server_request& request)
     answer_plan p;
     std::chrono::milliseconds latency = o.latency_, gap = o.gap_;
     if (!complaint.empty()) {
-        p = plan_error(400, complaint, "invalid_request_error", "bad_request", request.keep_alive);
+        p = plan_error(400, route.wire->error(400, complaint, {}, "bad_request"), request.keep_alive);
     } else {
         entry->fixture = shared_->choose(facts);
         const mock_fault fault = shared_->choose_fault(entry->fixture, entry->sequence);
         entry->fault = fault_name(fault);
         answer_request r;
+        r.wire = route.wire;
         r.sequence = entry->sequence;
         r.body_bytes = request.body.size();
         r.max_tokens = entry->worst_output;
@@ -176,7 +179,7 @@ void mock_session::chat(server_request& request)
             gap = f.gap.value_or(gap);
             p = plan_answer(facts, f, fault, r);
         } else {
-            p = plan_error(404, "no fixture matches this request", "invalid_request_error", "no_fixture_match", request.keep_alive);
+            p = plan_error(404, route.wire->error(404, "no fixture matches this request", {}, "no_fixture_match"), request.keep_alive);
         }
     }
     if (!request.keep_alive && p.end == plan_end::keep) p.end = plan_end::close;

@@ -1,7 +1,7 @@
 /// One request of the mock and its answer, and what all of them share. Everything runs on one thread.
 #pragma once
 #include "mock_ledger.hpp"
-#include "mock_wire.hpp"
+#include "mock_plan.hpp"
 #include "socket_watch.hpp"
 
 #include <reagent/net/deadline_queue.hpp>
@@ -45,7 +45,7 @@ public:
     void finish(const char* how, bool with_reset = false);
 
 private:
-    void chat(server_request& request);
+    void chat(server_request& request, const mock_route& route);
     steady_time on_deadline(steady_time now) override;
     void begin(answer_plan plan, std::chrono::milliseconds latency, std::chrono::milliseconds gap);
     void pump();

@@ -1,5 +1,6 @@
 #pragma once
 #include <reagent/base/json.hpp>
+#include <reagent/base/secret.hpp>
 #include <reagent/model/wire_codec.hpp>
 #include <reagent/providers/http_call_options.hpp>
 
@@ -36,5 +37,7 @@ std::span<const wire_entry> wire_table() noexcept;
 const wire_entry* find_wire(std::string_view name) noexcept;
 /// `openai, anthropic`, for messages.
 std::string wire_names();
+/// The key that the environment holds for a wire, empty when it holds none.
+secret key_from_environment(const wire_entry& wire);
 
 }  // namespace reagent::inline v0

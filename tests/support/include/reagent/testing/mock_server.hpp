@@ -106,8 +106,8 @@ public:
 /// Reads `429=0.1,500=0.05,reset=0.02` into `options`. Throws `config_error` naming the part that is wrong.
 void parse_fault_rates(std::string_view text, mock_options& options);
 
-/// A provider server on loopback: the OpenAI chat wire as JSON and as event stream, answers by fixtures, faults on demand, TLS where asked for. One
-/// thread, tens of thousands of open streams. `POST /v1/chat/completions`, `GET /v1/models`, `GET /health`, `GET /__journal` (JSON lines), `GET /__stats`.
+/// A provider server on loopback: OpenAI chat and Responses, Anthropic, Gemini and Ollama, as JSON and as streams, answers by fixtures, faults on demand, TLS
+/// where asked for. One thread, tens of thousands of open streams. `POST` to the path of a wire (docs/mock.md), `GET /v1/models`, `GET /health`, `GET /__journal` (JSON lines), `GET /__stats`.
 /// Runs on the executor given (single-threaded; its accept counts as work until `stop`) or on a thread of its own, which the destructor joins.
 /// Members may be called from any thread; on an executor given, the destructor belongs to its thread, or to a time when nothing runs it.
 /// Construction throws `error` when the port cannot be had, `config_error` for a certificate that cannot be used.
