@@ -2,7 +2,6 @@
 #include <reagent/net/http_types.hpp>
 
 namespace reagent::inline v0 {
-namespace {}  // namespace
 
 void http_fields::add(std::string_view name, std::string_view value)
 {

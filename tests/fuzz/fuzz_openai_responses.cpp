@@ -7,17 +7,6 @@
 
 namespace {
 
-reagent::openai_responses_codec_options options()
-{
-    reagent::openai_responses_codec_options o;
-    o.model = "m";
-    o.key = reagent::secret("sk-fuzz");
-    o.max_arguments = 1024;
-    o.expose_malformed_args = o.expose_error_body = true;
-    o.random = [] { return std::uint64_t{7}; };
-    return o;
-}
-
 /// A stream that is its last event alone is that event's response.
 void same_in_a_stream(const reagent::wire_codec& codec, const reagent::tool_list& tools, std::string_view body)
 {
@@ -35,7 +24,7 @@ void same_in_a_stream(const reagent::wire_codec& codec, const reagent::tool_list
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size)
 {
-    static const reagent::openai_responses_codec codec(options());
+    static const reagent::openai_responses_codec codec(wire_fuzz::options<reagent::openai_responses_codec_options>());
     static const reagent::tool_list tools = wire_fuzz::some_tools();
     const std::string_view data(reinterpret_cast<const char*>(bytes), size);
     wire_fuzz::run(codec, tools, data, wire_fuzz::text_is::what_the_end_says);

@@ -18,6 +18,19 @@ inline void require(bool holds)
     if (!holds) std::abort();
 }
 
+/// Of any wire's codec: small limits, nothing hidden, ids that repeat.
+template <class Options>
+Options options()
+{
+    Options o;
+    o.model = "m";
+    o.key = secret("sk-fuzz");
+    o.max_arguments = 1024;
+    o.expose_malformed_args = o.expose_error_body = true;
+    o.random = [] { return std::uint64_t{7}; };
+    return o;
+}
+
 inline tool_list some_tools()
 {
     json required = json::array();
